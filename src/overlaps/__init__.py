@@ -1,0 +1,70 @@
+"""Predict how a network will learn, from a handful of overlaps.
+
+Names are loaded when first used, so that `overlaps --help` does not wait for the numerical libraries.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from .activations import Activation as Activation
+    from .algorithms import OnlineSGD as OnlineSGD
+    from .averages import gaussian_averages as gaussian_averages
+    from .data import GaussianInputs as GaussianInputs
+    from .data import Isotropic as Isotropic
+    from .data import PowerLaw as PowerLaw
+    from .data import Spectrum as Spectrum
+    from .errors import InputError as InputError
+    from .errors import NumericalError as NumericalError
+    from .losses import Loss as Loss
+    from .macro import solve as solve
+    from .meso import sample as sample
+    from .micro import train as train
+    from .network import Committee as Committee
+    from .problem import Problem as Problem
+    from .start import Start as Start
+    from .start import draw as draw
+    from .times import logtimes as logtimes
+    from .trajectory import Trajectory as Trajectory
+    from .trajectory import load as load
+
+_HOME = {
+    "Activation": "activations",
+    "Committee": "network",
+    "GaussianInputs": "data",
+    "InputError": "errors",
+    "Isotropic": "data",
+    "Loss": "losses",
+    "NumericalError": "errors",
+    "OnlineSGD": "algorithms",
+    "PowerLaw": "data",
+    "Problem": "problem",
+    "Spectrum": "data",
+    "Start": "start",
+    "Trajectory": "trajectory",
+    "draw": "start",
+    "gaussian_averages": "averages",
+    "load": "trajectory",
+    "logtimes": "times",
+    "sample": "meso",
+    "solve": "macro",
+    "train": "micro",
+}
+
+__all__ = ["__version__", *sorted(_HOME)]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+    from .errors import unknown
+
+    raise AttributeError(str(unknown("name in overlaps:", name, _HOME)))
+
+
+def __dir__() -> list[str]:
+    return __all__

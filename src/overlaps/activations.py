@@ -1,0 +1,150 @@
+"""Activations g of the hidden units: h ↦ g(h), with derivative g' and the points where it has a kink.
+
+A user's activation is a pair of plain functions of one number, written with `math` or NumPy:
+
+>>> import math
+>>> from overlaps import Activation
+>>> Activation("sine", math.sin, math.cos)
+Activation('sine')
+
+Both functions are compiled by Numba when they are first needed, so the same two lines serve the
+training loop, the overlap chain and the quadrature.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+
+from .errors import InputError, unknown
+
+Scalar = Callable[[float], float]
+
+
+@dataclass(frozen=True)
+class Activation:
+    """A scalar non-linearity.
+
+    Parameters
+    ----------
+    name: how it is called in specs, plots and messages.
+    function: g, a plain function of one number.
+    derivative: g', checked against finite differences of `function`.
+    kinks: points where g or g' is not smooth; quadrature splits its panels there.
+    """
+
+    name: str
+    function: Scalar = field(repr=False)
+    derivative: Scalar = field(repr=False)
+    kinks: tuple[float, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kinks", tuple(float(k) for k in self.kinks))
+        step = 1e-6
+        for x in (-3.1, -1.7, -0.63, -0.21, 0.17, 0.58, 1.3, 2.9):
+            if any(abs(x - k) < 10 * step for k in self.kinks):
+                continue
+            value = float(self.function(x))
+            slope = float(self.derivative(x))
+            measured = (self.function(x + step) - self.function(x - step)) / (2 * step)
+            if not (math.isfinite(value) and math.isfinite(slope)):
+                raise InputError(f"activation {self.name!r}: not finite at {x} (value {value}, slope {slope})")
+            if abs(slope - measured) > 1e-6 * (1 + abs(slope) + abs(value)):
+                raise InputError(
+                    f"activation {self.name!r}: derivative({x}) = {slope:.6g} but finite differences of "
+                    f"function give {measured:.6g}; correct derivative, or list the kink in kinks="
+                )
+
+    def __repr__(self) -> str:
+        return f"Activation({self.name!r})"
+
+    @cached_property
+    def compiled(self) -> tuple[Any, Any]:
+        """(g, g') as Numba functions of one float."""
+        return compile_plain(self.function, self.name), compile_plain(self.derivative, self.name)
+
+
+def compile_plain(function: Callable[..., Any], name: str) -> Any:
+    """Compile a user's plain function, or say why it cannot be."""
+    import numba
+
+    try:
+        return numba.njit(function)
+    except TypeError as error:
+        raise InputError(f"{name!r}: expected a plain Python function, got {function!r}") from error
+
+
+_SQRT_HALF = math.sqrt(0.5)
+_SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
+
+
+def _erf(x: float) -> float:
+    return math.erf(x * _SQRT_HALF)
+
+
+def _erf_slope(x: float) -> float:
+    return _SQRT_2_OVER_PI * math.exp(-0.5 * x * x)
+
+
+def _relu(x: float) -> float:
+    return x if x > 0.0 else 0.0
+
+
+def _step(x: float) -> float:
+    return 1.0 if x > 0.0 else 0.0
+
+
+def _identity(x: float) -> float:
+    return x
+
+
+def _one(x: float) -> float:
+    return 1.0
+
+
+def _tanh(x: float) -> float:
+    return math.tanh(x)
+
+
+def _tanh_slope(x: float) -> float:
+    t = math.tanh(x)
+    return 1.0 - t * t
+
+
+def _softplus(x: float) -> float:
+    # max(x, 0) + log(1 + e^-|x|) never overflows
+    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
+
+
+def _sigmoid(x: float) -> float:
+    if x >= 0.0:
+        return 1.0 / (1.0 + math.exp(-x))
+    e = math.exp(x)
+    return e / (1.0 + e)
+
+
+BUILT_IN: dict[str, Activation] = {
+    a.name: a
+    for a in (
+        Activation("erf", _erf, _erf_slope),
+        Activation("relu", _relu, _step, kinks=(0.0,)),
+        Activation("linear", _identity, _one),
+        Activation("tanh", _tanh, _tanh_slope),
+        Activation("softplus", _softplus, _sigmoid),
+    )
+}
+
+
+def activation(which: str | Activation) -> Activation:
+    """The activation of that name, or the one given."""
+    if isinstance(which, Activation):
+        return which
+    if not isinstance(which, str):
+        raise InputError(f"activation: expected a name or an overlaps.Activation, got {type(which).__name__}")
+    if which not in BUILT_IN:
+        raise unknown("activation", which, BUILT_IN)
+    return BUILT_IN[which]

@@ -1,0 +1,129 @@
+"""The square loss in closed form, from the pair and four-field averages of one activation.
+
+With weights ω = (v, −u) over all K+M fields and Δ = Σ_a ω_a g_a,
+
+    D_ka = v_k ( ω_a E[g'_k g'_a] + δ_ka Σ_b ω_b E[g''_k g_b] )
+    S_kl = v_k v_l ( Σ_ab ω_a ω_b E[g'_k g'_l g_a g_b] + noise² E[g'_k g'_l] )
+    E[∂loss/∂v_k] = Σ_a ω_a E[g_k g_a]            error = ½ Σ_ab ω_a ω_b E[g_a g_b]
+
+Written with derivatives of g instead of the moments I3 = E[g'_k h_a g_b] (I3 = C_ka E[g''_k g_b] + C_ab E[g'_k g'_b],
+by Stein's lemma) nothing is ever divided by a determinant that vanishes when student and teacher align.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from . import erf, linear, relu
+from .result import Averages
+
+Array = NDArray[np.float64]
+FAMILIES = {"erf": 0, "linear": 1, "relu": 2}
+
+
+@njit(cache=True)
+def _pair(family, C, a, b):  # pragma: no cover - compiled
+    if family == 0:
+        return erf.pair(C, a, b)
+    if family == 1:
+        return linear.pair(C, a, b)
+    return relu.pair(C, a, b)
+
+
+@njit(cache=True)
+def _four(family, C, k, l, a, b, nodes, weights):  # noqa: E741  # pragma: no cover - compiled
+    if family == 0:
+        return erf.four(C, k, l, a, b)
+    if family == 1:
+        return linear.four(C, k, l, a, b)
+    return relu.four(C, k, l, a, b, nodes, weights)
+
+
+@njit(cache=True)
+def _error(family, C, w):  # pragma: no cover - compiled
+    total = 0.0
+    for a in range(w.size):
+        total += 0.5 * w[a] * w[a] * _pair(family, C, a, a)[0]
+        for b in range(a):
+            total += w[a] * w[b] * _pair(family, C, a, b)[0]
+    return total
+
+
+@njit(cache=True)
+def _errors(family, C, v, u):  # pragma: no cover - compiled
+    out = np.empty(C.shape[0])
+    k = v.shape[1]
+    w = np.empty(k + u.size)
+    w[k:] = -u
+    for i in range(C.shape[0]):
+        w[:k] = v[i]
+        out[i] = _error(family, C[i], w)
+    return out
+
+
+@njit(cache=True)
+def _square(family, C, w, K, noise, nodes, weights, D, S, dv):  # pragma: no cover - compiled
+    F = w.size
+    for k in range(K):
+        self_term = 0.0
+        dv[k] = 0.0
+        for a in range(F):
+            both, slopes, curvature = _pair(family, C, k, a)
+            dv[k] += w[a] * both
+            D[k, a] = w[k] * w[a] * slopes
+            self_term += w[a] * curvature
+        D[k, k] += w[k] * self_term
+    for k in range(K):
+        for l in range(k + 1):  # noqa: E741
+            total = noise**2 * _pair(family, C, k, l)[1]
+            for a in range(F):
+                total += w[a] * w[a] * _four(family, C, k, l, a, a, nodes, weights)
+                for b in range(a):
+                    total += 2.0 * w[a] * w[b] * _four(family, C, k, l, a, b, nodes, weights)
+            S[k, l] = S[l, k] = w[k] * w[l] * total
+
+
+@lru_cache(maxsize=None)
+def _unit_rule(n: int) -> tuple[Array, Array]:
+    """Gauss-Legendre nodes and weights on (0, 1)."""
+    x, w = np.polynomial.legendre.leggauss(n)
+    return (x + 1) / 2, w / 2
+
+
+class ClosedForm:
+    """Closed-form averages of the square loss; for ReLU with a one-dimensional orthant integral of `nodes` points."""
+
+    def __init__(self, activation: str, teacher_readout: Array, label_noise: float, nodes: int = 40) -> None:
+        self.activation = activation
+        self.family = FAMILIES[activation]
+        self.teacher_readout = np.ascontiguousarray(teacher_readout)
+        self.label_noise = label_noise
+        self.nodes = nodes
+        self.name = f"closed form ({activation})"
+        self.default_accuracy = 1e-9
+
+    def __call__(self, C: Array, v: Array) -> Averages:
+        """Averages at field covariance C (K+M, K+M) and readout v (K,)."""
+        K = v.size
+        w = np.concatenate([v, -self.teacher_readout])
+        D, S, dv = np.empty((K, w.size)), np.empty((K, K)), np.empty(K)
+        C = np.ascontiguousarray(C)
+        _square(self.family, C, w, K, self.label_noise, *_unit_rule(self.nodes), D, S, dv)
+        return Averages(D, S, dv, _error(self.family, C, w))
+
+    def errors(self, C: Array, v: Array) -> Array:
+        """Generalisation error for a batch: C (n, K+M, K+M), v (n, K)."""
+        return _errors(self.family, np.ascontiguousarray(C), np.ascontiguousarray(v), self.teacher_readout)
+
+    def coarser(self) -> ClosedForm:
+        return ClosedForm(self.activation, self.teacher_readout, self.label_noise, self.nodes // 2)
+
+    def finer(self) -> ClosedForm | None:
+        """A more accurate version, or None where there is nothing to refine."""
+        if self.activation != "relu" or self.nodes >= 320:
+            return None
+        return ClosedForm(self.activation, self.teacher_readout, self.label_noise, self.nodes * 2)

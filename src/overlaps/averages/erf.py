@@ -1,0 +1,38 @@
+"""Averages of g = erf(x/√2) over zero-mean Gaussian fields with covariance C.
+
+    E[g_a g_b]   = (2/π) asin( C_ab / √((1+C_aa)(1+C_bb)) )
+    E[g'_a g'_b] = (2/π) / √((1+C_aa)(1+C_bb) − C_ab²)
+    E[g''_a g_b] = −C_ab/(1+C_aa) E[g'_a g'_b]
+    E[g'_k g'_l g_a g_b] = (4/π²) A4^-½ asin( A0/√(A1 A2) )
+
+Saad and Solla, Phys. Rev. E 52, 4225 (1995). In the fourth line the signs are those of the original, not
+those of Appendix (91) of "Analyzing neural scaling laws in two-layer networks with power-law data spectra".
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+
+@njit(cache=True)
+def pair(C, a, b):  # pragma: no cover - compiled
+    """(E[g_a g_b], E[g'_a g'_b], E[g''_a g_b])."""
+    product = (1.0 + C[a, a]) * (1.0 + C[b, b])
+    both = math.asin(min(1.0, max(-1.0, C[a, b] / math.sqrt(product))))
+    slopes = 1.0 / math.sqrt(product - C[a, b] ** 2)
+    return 2 / math.pi * both, 2 / math.pi * slopes, -2 / math.pi * C[a, b] / (1.0 + C[a, a]) * slopes
+
+
+@njit(cache=True)
+def four(C, k, l, a, b):  # noqa: E741  # pragma: no cover - compiled
+    """E[g'_k g'_l g_a g_b]."""
+    kk, ll, kl = 1.0 + C[k, k], 1.0 + C[l, l], C[k, l]
+    ka, kb, la, lb = C[k, a], C[k, b], C[l, a], C[l, b]
+    a4 = kk * ll - kl * kl
+    a0 = a4 * C[a, b] - la * lb * kk - ka * kb * ll + kl * (ka * lb + kb * la)
+    a1 = a4 * (1.0 + C[a, a]) - la * la * kk - ka * ka * ll + 2.0 * kl * ka * la
+    a2 = a4 * (1.0 + C[b, b]) - lb * lb * kk - kb * kb * ll + 2.0 * kl * kb * lb
+    angle = math.asin(min(1.0, max(-1.0, a0 / math.sqrt(a1 * a2))))
+    return 4 / math.pi**2 / math.sqrt(a4) * angle

@@ -1,0 +1,286 @@
+"""Averages by quadrature, for any activation and any loss.
+
+With C = L Lᵀ and h = L z, Stein's lemma gives D L = E[δ zᵀ], so no second derivative of the loss is needed; where
+C is singular the missing directions are in the null space of every block's overlaps and D may be zero there.
+
+The square loss factorises: everything but S is made of two-field averages, which are done one pair at a time
+to high accuracy; S needs up to four fields and uses the rule in all K+M dimensions, as a user's loss does for everything.
+Rules: tensor up to four fields, frozen Sobol points beyond (`rules`).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.special import chdtri, gamma
+
+from ..losses import Loss, user_value
+from ..problem import Problem
+from . import rules
+from .result import Averages
+
+Array = NDArray[np.float64]
+
+TENSOR_LIMIT = 4  # fields; beyond, a tensor grid of useful accuracy no longer fits the budget
+BUDGET = 1_000_000  # points per average
+# for d fields, to begin with: spacing of the nodes, and the probability left outside the ball that holds them
+TENSOR_START = {1: (0.15, 1e-15), 2: (0.2, 1e-14), 3: (0.3, 1e-10), 4: (0.42, 1e-8)}
+SOBOL_START, SOBOL_LIMIT = 13, 17  # log2 of the number of points, before mirroring
+
+
+@njit
+def _gradients(kernel, H, K, v, u):  # pragma: no cover - compiled
+    n = H.shape[0]
+    dlam, dv = np.empty((n, K)), np.empty((n, K))
+    for i in range(n):
+        kernel(H[i, :K], H[i, K:], 0, v, u, 0.0, dlam[i], dv[i])
+    return dlam, dv
+
+
+@njit
+def _values(value, H, K, v):  # pragma: no cover - compiled
+    out = np.empty(H.shape[0])
+    for i in range(out.size):
+        out[i] = value(H[i, :K], H[i, K:], 0, v)
+    return out
+
+
+@njit
+def _pair_moments(g_a, dg_a, g_b, dg_b, L, z, w, moved):  # pragma: no cover - compiled
+    """(E[g_a g_b], E[g'_a g'_b], E[g'_a g_b z_1]) for fields a = L_11 z_1 and b = L_21 z_1 + L_22 z_2 (b = a in one dimension)."""
+    d = z.shape[1]
+    both, slopes, stein = 0.0, 0.0, 0.0
+    first, slope, second = 0.0, 0.0, 0.0
+    for i in range(z.shape[0]):
+        if moved[i] == 0:
+            first, slope = g_a(L[0, 0] * z[i, 0]), dg_a(L[0, 0] * z[i, 0])
+        h = L[d - 1, 0] * z[i, 0]
+        if d == 2:
+            h += L[1, 1] * z[i, 1]
+        second = g_b(h)
+        both += w[i] * first * second
+        slopes += w[i] * slope * dg_b(h)
+        stein += w[i] * slope * second * z[i, 0]
+    return both, slopes, stein
+
+
+@njit
+def _square_moment(g, dg, g_teacher, L, z, w, moved, v, u):  # pragma: no cover - compiled
+    """E[g'_k g'_l Δ²], (K, K), evaluating each activation only where its field has moved."""
+    K, d = v.size, z.shape[1]
+    out = np.zeros((K, K))
+    value, slope = np.zeros(d), np.zeros(K)
+    for i in range(z.shape[0]):
+        for a in range(moved[i], d):
+            h = 0.0
+            for j in range(a + 1):
+                h += L[a, j] * z[i, j]
+            if a < K:
+                value[a] = v[a] * g(h)
+                slope[a] = dg(h)
+            else:
+                value[a] = -u[a - K] * g_teacher(h)
+        delta = 0.0
+        for a in range(d):
+            delta += value[a]
+        scale = w[i] * delta * delta
+        for k in range(K):
+            for l in range(k + 1):
+                out[k, l] += scale * slope[k] * slope[l]
+    for k in range(K):
+        for l in range(k):
+            out[l, k] = out[k, l]
+    return out
+
+
+class FieldRule:
+    """Points for d fields at once; `refinement` 0 to begin with, each step finer or coarser."""
+
+    def __init__(self, kinks: list[tuple[float, ...]], refinement: int = 0) -> None:
+        self.kinks = kinks
+        self.refinement = refinement
+        self._moved: NDArray[np.int64] | None = None
+        d = self.fields = len(kinks)
+        self.is_tensor = d <= TENSOR_LIMIT
+        if self.is_tensor:
+            spacing, outside = TENSOR_START[d]
+            self.spacing = spacing / 1.2**refinement
+            self.radius = float(np.sqrt(chdtri(d, outside / 30.0**refinement)))
+            self.name = f"tensor rule, spacing {self.spacing:.2g}"
+        else:
+            self.log2 = SOBOL_START + refinement
+            self.name = f"Sobol, 2^{self.log2 + 1} points"
+
+    def points(self, L: Array) -> tuple[Array, Array]:
+        """Nodes (points, d) of z and weights (points,), for fields L z."""
+        if self.is_tensor:
+            return rules.tensor(L, self.kinks, self.spacing, self.radius)
+        return rules.sobol(self.fields, self.log2)
+
+    def ordered_points(self, L: Array) -> tuple[Array, Array, NDArray[np.int64]]:
+        """`points`, and for each the first coordinate that differs from the point before."""
+        z, w = self.points(L)
+        if any(self.kinks):
+            return z, w, rules.first_change(z)
+        if self._moved is None:
+            self._moved = rules.first_change(z)
+        return z, w, self._moved
+
+    @property
+    def default_accuracy(self) -> float:
+        """Relative accuracy to ask for where the user names none."""
+        return 1e-6 if self.is_tensor else 1e-3
+
+    def coarser(self) -> FieldRule:
+        return FieldRule(self.kinks, self.refinement - 1)
+
+    def finer(self) -> FieldRule | None:
+        """The next refinement, or None where the budget of points is spent."""
+        better = FieldRule(self.kinks, self.refinement + 1)
+        if not self.is_tensor:
+            return better if better.log2 <= SOBOL_LIMIT else None
+        d = self.fields
+        volume = np.pi ** (d / 2) / gamma(d / 2 + 1)
+        return better if volume * (better.radius / better.spacing) ** d <= BUDGET else None
+
+
+def _solve_stein(moment: Array, L: Array) -> Array:
+    """D with D L = moment, zero in the directions that L lost."""
+    D = np.zeros_like(moment)
+    for j in range(len(L) - 1, -1, -1):
+        if L[j, j] > 0:
+            D[:, j] = (moment[:, j] - D[:, j + 1 :] @ L[j + 1 :, j]) / L[j, j]
+    return D
+
+
+class LossQuadrature:
+    """Averages of a user-written loss."""
+
+    def __init__(self, problem: Problem, rule: FieldRule | None = None) -> None:
+        assert isinstance(problem.loss, Loss)
+        self.problem = problem
+        # the loss is a function of the fields alone: what the networks' activations are does not enter
+        self.rule = rule or FieldRule([()] * (problem.student.units + problem.teacher.units))
+        self.name = f"quadrature ({self.rule.name})"
+        self.default_accuracy = self.rule.default_accuracy
+        self._value = user_value(problem.loss)
+        self._no_teacher_readout = np.zeros(problem.teacher.units)
+
+    def coarser(self) -> LossQuadrature:
+        return LossQuadrature(self.problem, self.rule.coarser())
+
+    def finer(self) -> LossQuadrature | None:
+        """A more accurate version, or None where the budget of points is spent."""
+        better = self.rule.finer()
+        return better and LossQuadrature(self.problem, better)
+
+    def __call__(self, C: Array, v: Array) -> Averages:
+        L = rules.cholesky(C)
+        z, w = self.rule.points(L)
+        H = z @ L.T
+        dlam, dv = _gradients(self.problem.kernel, H, v.size, v, self._no_teacher_readout)
+        weighted = dlam * w[:, None]
+        error = float(w @ _values(self._value, H, v.size, v))
+        return Averages(_solve_stein(weighted.T @ z, L), weighted.T @ dlam, w @ dv, error)
+
+    def errors(self, C: Array, v: Array) -> Array:
+        """Generalisation error for a batch: C (n, K+M, K+M), v (n, K)."""
+        out = np.empty(len(C))
+        for i, (c, readout) in enumerate(zip(C, v, strict=True)):
+            L = rules.cholesky(c)
+            z, w = self.rule.points(L)
+            out[i] = w @ _values(self._value, z @ L.T, readout.size, np.ascontiguousarray(readout))
+        return out
+
+
+class SquareQuadrature:
+    """Averages of the square loss for any two activations."""
+
+    def __init__(self, problem: Problem, teacher_readout: Array, rule: FieldRule | None = None) -> None:
+        self.problem = problem
+        self.teacher_readout = np.ascontiguousarray(teacher_readout)
+        student, teacher = problem.student, problem.teacher
+        self.kinks = [student.g.kinks] * student.units + [teacher.g.kinks] * teacher.units
+        self.rule = rule or FieldRule(self.kinks)
+        self.name = f"quadrature ({self.rule.name})"
+        self.default_accuracy = self.rule.default_accuracy
+        self._pair_rules: dict[tuple[tuple[float, ...], ...], FieldRule] = {}
+        self._teacher_products: tuple[bytes, Array] = (b"", np.empty(0))
+
+    def coarser(self) -> SquareQuadrature:
+        return SquareQuadrature(self.problem, self.teacher_readout, self.rule.coarser())
+
+    def finer(self) -> SquareQuadrature | None:
+        """A more accurate version, or None where the budget of points is spent."""
+        better = self.rule.finer()
+        return better and SquareQuadrature(self.problem, self.teacher_readout, better)
+
+    def _activation(self, a: int) -> tuple[Any, Any]:
+        network = self.problem.student if a < self.problem.student.units else self.problem.teacher
+        return network.g.compiled
+
+    def _pair(self, C: Array, a: int, b: int) -> tuple[float, float, float]:
+        """(E[g_a g_b], E[g'_a g'_b], E[g''_a g_b]); the last by Stein's lemma in the first coordinate."""
+        chosen = [a] if a == b else [a, b]
+        rule = self._pair_rule(tuple(self.kinks[i] for i in chosen))
+        L = rules.cholesky(C[np.ix_(chosen, chosen)])
+        both, slopes, stein = _pair_moments(*self._activation(a), *self._activation(b), L, *rule.ordered_points(L))
+        if L[0, 0] == 0:
+            return both, slopes, 0.0  # a field without variance: g'' would multiply a weight that is zero
+        along = 1.0 if a == b else L[1, 0] / L[0, 0]
+        return both, slopes, stein / L[0, 0] - along * slopes
+
+    def _pair_rule(self, kinks: tuple[tuple[float, ...], ...]) -> FieldRule:
+        if kinks not in self._pair_rules:
+            self._pair_rules[kinks] = FieldRule(list(kinks), self.rule.refinement)
+        return self._pair_rules[kinks]
+
+    def _products(self, C: Array, K: int) -> Array:
+        """E[g_a g_b] for all fields, (K+M, K+M)."""
+        F = len(C)
+        G = np.empty((F, F))
+        for a in range(K):
+            for b in range(a, F):
+                G[a, b] = G[b, a] = self._pair(C, a, b)[0]
+        G[K:, K:] = self._teachers(C, K)
+        return G
+
+    def _teachers(self, C: Array, K: int) -> Array:
+        """E[g_m g_n] among teachers; T never moves, so it is integrated once."""
+        key = C[K:, K:].tobytes()
+        if key != self._teacher_products[0]:
+            F = len(C)
+            G = np.array([[self._pair(C, a, b)[0] for b in range(K, F)] for a in range(K, F)])
+            self._teacher_products = (key, G)
+        return self._teacher_products[1]
+
+    def __call__(self, C: Array, v: Array) -> Averages:
+        K, F = v.size, len(C)
+        w = np.concatenate([v, -self.teacher_readout])
+        pairs = np.array([[self._pair(C, k, a) for a in range(F)] for k in range(K)])
+        products, slopes, curvatures = pairs[..., 0], pairs[..., 1], pairs[..., 2]
+        dv = products @ w
+        D = v[:, None] * w * slopes
+        D[:, :K] += np.diag(v * (curvatures @ w))
+        noise = self.problem.label_noise**2 * np.outer(v, v) * slopes[:, :K]
+        S = self._second_moment(C, v) + (noise + noise.T) / 2
+        u = self.teacher_readout
+        error = 0.5 * (v @ dv - u @ (products[:, K:].T @ v) + u @ self._teachers(C, K) @ u)
+        return Averages(D, S, dv, float(error))
+
+    def _second_moment(self, C: Array, v: Array) -> Array:
+        L = rules.cholesky(C)
+        (g, dg), (g_teacher, _) = self.problem.student.g.compiled, self.problem.teacher.g.compiled
+        moment = _square_moment(g, dg, g_teacher, L, *self.rule.ordered_points(L), v, self.teacher_readout)
+        return np.outer(v, v) * moment
+
+    def errors(self, C: Array, v: Array) -> Array:
+        """Generalisation error for a batch: C (n, K+M, K+M), v (n, K)."""
+        out = np.empty(len(C))
+        for i, (c, readout) in enumerate(zip(C, v, strict=True)):
+            w = np.concatenate([readout, -self.teacher_readout])
+            out[i] = 0.5 * w @ self._products(c, readout.size) @ w
+        return out

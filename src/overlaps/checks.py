@@ -1,0 +1,66 @@
+"""Checks of single values, so that every field is refused in the same words."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InputError
+
+
+def number(name: str, value: Any, *, above: float | None = None, least: float | None = None) -> float:
+    """`value` as a finite float, optionally bounded below."""
+    if isinstance(value, (bool, str, bytes)) or not np.isscalar(value) and np.ndim(value) != 0:
+        raise InputError(f"{name}: expected a number, got {value!r}")
+    try:
+        result = float(value)
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name}: expected a number, got {value!r}") from None
+    if not math.isfinite(result):
+        raise InputError(f"{name}: expected a finite number, got {result}")
+    if above is not None and not result > above:
+        raise InputError(f"{name}: expected a number above {above:g}, got {result:g}")
+    if least is not None and not result >= least:
+        raise InputError(f"{name}: expected a number of at least {least:g}, got {result:g}")
+    return result
+
+
+def whole(name: str, value: Any, *, least: int) -> int:
+    """`value` as an integer of at least `least`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        if not (isinstance(value, (float, np.floating)) and float(value).is_integer()):
+            raise InputError(f"{name}: expected a whole number, got {value!r}")
+    result = int(value)
+    if result < least:
+        raise InputError(f"{name}: expected at least {least}, got {result}")
+    return result
+
+
+def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
+    """`value` as a finite float array of the given shape; ``None`` stands for any length."""
+    try:
+        result = np.array(value, dtype=float)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: expected an array of numbers, got {type(value).__name__}") from None
+    matches = result.ndim == len(shape) and all(want in (None, n) for want, n in zip(shape, result.shape, strict=True))
+    if not matches:
+        wanted = ", ".join("any" if n is None else str(n) for n in shape)
+        raise InputError(f"{name}: expected shape ({wanted}), got {result.shape}")
+    if not np.all(np.isfinite(result)):
+        raise InputError(f"{name}: has entries that are not finite")
+    return result
+
+
+def grid(times: ArrayLike) -> NDArray[np.float64]:
+    """Times of a trajectory: finite, not negative, increasing."""
+    result = array("times", np.atleast_1d(np.asarray(times, dtype=float)), (None,))
+    if result.size == 0:
+        raise InputError("times: expected at least one time, got none")
+    if result[0] < 0:
+        raise InputError(f"times: expected times of at least 0, got {result[0]:g}")
+    if np.any(np.diff(result) <= 0):
+        raise InputError("times: expected increasing times; use numpy.unique to sort and merge them")
+    return result

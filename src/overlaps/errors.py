@@ -1,0 +1,44 @@
+"""The two ways this library says no.
+
+`InputError`: what was asked is outside what can be computed; the message names the field, what
+was expected, what came and what to do instead. `NumericalError`: a computation went wrong on the
+way; it names the quantity and the time, and carries whatever had been computed before.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .trajectory import Trajectory
+
+
+class InputError(ValueError):
+    """A problem, a spec or an argument that cannot be used as it stands."""
+
+
+class NumericalError(ArithmeticError):
+    """Divergence, a covariance that is not positive, an average that did not converge.
+
+    Attributes
+    ----------
+    quantity: name of the offending quantity, for instance ``"Q[0, 0]"``.
+    time: time at which it was noticed, in samples per input dimension.
+    partial: the trajectory up to the last good time, or ``None``; it can be saved.
+    """
+
+    def __init__(self, message: str, *, quantity: str, time: float, partial: Trajectory | None = None) -> None:
+        super().__init__(message)
+        self.quantity = quantity
+        self.time = time
+        self.partial = partial
+
+
+def unknown(what: str, got: str, known: Iterable[str]) -> InputError:
+    """The error for a name that does not exist, with the nearest one that does."""
+    options = sorted(known)
+    near = difflib.get_close_matches(got, options, n=1, cutoff=0.5)
+    hint = f"; did you mean {near[0]!r}?" if near else ""
+    return InputError(f"unknown {what} {got!r}{hint} (known: {', '.join(options)})")

@@ -1,0 +1,205 @@
+"""Meso: the exact law of the overlaps at finite size, at a cost that does not depend on the size.
+
+For Gaussian inputs the overlaps are a closed Markov chain. In level b, with n_b dimensions, write teacher and student
+vectors in an orthonormal frame of the space they span: rows of coordinates C with C Cᵀ = (T_b, R_bᵀ; R_b, Q_b). An input
+has coordinates √ω_b z, z ~ N(0, I), in that frame, and one more along a new direction outside it, of length √ω_b ρ with
+ρ² ~ χ²(n_b − K − M). One step of SGD subtracts a rank-one matrix,
+
+    w ← a w − (η/N) √ω_b δ (z, ρ),        a = 1 − ηβ/N,
+
+after which the frame has one direction too many; plane rotations fold it back. Teachers come first in the frame, so
+their coordinates never change, and only the K × K residual of the students is rotated (a QR update, O(K²)). Working with
+coordinates instead of the Gram matrix needs no inverse and no Cholesky factor of a matrix that turns singular as the
+student learns. A level with n_b ≤ K + M keeps its n_b coordinates themselves: there the chain is the training run.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InputError
+from .problem import Problem
+from .runs import record
+from .start import Start
+from .trajectory import Trajectory
+
+Array = NDArray[np.float64]
+
+
+@njit
+def _rotate(X, i, j, c, s, first):  # pragma: no cover - compiled
+    """Columns (i, j) of X ← (c X_i + s X_j, c X_j − s X_i), rows from `first` on."""
+    for row in range(first, X.shape[0]):
+        p, q = X[row, i], X[row, j]
+        X[row, i] = c * p + s * q
+        X[row, j] = c * q - s * p
+
+
+@njit
+def _fold(X, y, delta, step):  # pragma: no cover - compiled
+    """Lower-triangular X' with X' X'ᵀ = (X − step δ yᵀ)(X − step δ yᵀ)ᵀ; X (K, K+1) lower triangular with last column zero.
+
+    y (K+1) is turned into |y| e_1 by rotations from the end, and the superdiagonal they leave is rotated away.
+    """
+    K = X.shape[0]
+    for j in range(K - 1, -1, -1):
+        r = np.sqrt(y[j] ** 2 + y[j + 1] ** 2)
+        if r > 0.0:
+            c, s = y[j] / r, y[j + 1] / r
+            _rotate(X, j, j + 1, c, s, j)
+            y[j], y[j + 1] = r, 0.0
+    for k in range(K):
+        X[k, 0] -= step * delta[k] * y[0]
+    for j in range(K):
+        r = np.sqrt(X[j, j] ** 2 + X[j, j + 1] ** 2)
+        if r > 0.0:
+            c, s = X[j, j] / r, X[j, j + 1] / r
+            _rotate(X, j, j + 1, c, s, j)
+            X[j, j + 1] = 0.0
+
+
+@njit(nogil=True)
+def _advance(
+    kernel, teach, span, residual, width, rest, root, v, u, size, rates, noise, steps, rng
+):  # pragma: no cover
+    """`steps` steps of the chain, in place.
+
+    teach (B, M, K+M), span (B, K, K+M): coordinates of teachers and students in the frame; in a large level the students'
+    last K coordinates are in residual (B, K, K+1) instead. width (B,): coordinates in use, rest (B,): dimensions outside.
+    """
+    B, M = teach.shape[0], teach.shape[1]
+    K = span.shape[1]
+    rate, readout_rate, decay = rates
+    keep, keep_v = 1.0 - rate * decay / size, 1.0 - readout_rate * decay / size
+    lam, nu = np.empty(K), np.empty(M)
+    dlam, dv = np.empty(K), np.empty(K)
+    z = np.empty((B, K + M + 1))
+    for _ in range(steps):
+        lam[:] = 0.0
+        nu[:] = 0.0
+        for b in range(B):
+            n = width[b]
+            for j in range(n):
+                z[b, j] = root[b] * rng.standard_normal()
+            common = M if rest[b] > 0 else n
+            for m in range(M):
+                for j in range(min(common, n)):
+                    nu[m] += teach[b, m, j] * z[b, j]
+            for k in range(K):
+                for j in range(common):
+                    lam[k] += span[b, k, j] * z[b, j]
+                if rest[b] > 0:
+                    for j in range(k + 1):
+                        lam[k] += residual[b, k, j] * z[b, M + j]
+            if rest[b] > 0:
+                z[b, n] = root[b] * np.sqrt(2.0 * rng.standard_gamma(0.5 * rest[b]))
+        shift = noise * rng.standard_normal() if noise > 0.0 else 0.0
+        kernel(lam, nu, 0, v, u, shift, dlam, dv)
+        step = rate / size
+        for b in range(B):
+            common = M if rest[b] > 0 else width[b]
+            for k in range(K):
+                for j in range(common):
+                    span[b, k, j] = keep * span[b, k, j] - step * dlam[k] * z[b, j]
+            if rest[b] > 0:
+                if keep != 1.0:
+                    residual[b] *= keep
+                _fold(residual[b], z[b, M:], dlam, step)
+        if readout_rate > 0.0:
+            for k in range(K):
+                v[k] = keep_v * v[k] - readout_rate / size * dv[k]
+
+
+class Chain:
+    """One run of the overlap chain."""
+
+    chunk = 20_000  # steps between looks at progress and divergence
+
+    def __init__(self, problem: Problem, start: Start, rng: np.random.Generator) -> None:
+        assert start.size is not None and start.dimensions is not None
+        self.rng, self.kernel = rng, problem.kernel
+        K, M = start.v.size, start.u.size
+        B = start.fractions.size
+        self.K, self.M = K, M
+        self.v, self.u = start.v.copy(), start.u.copy()
+        self.size = float(start.size)
+        self.rates = (problem.algorithm.rate, problem.readout_rate, problem.algorithm.decay)
+        self.noise = problem.label_noise
+        self.root = np.sqrt(problem.data.eigenvalues)
+        self.width = np.minimum(start.dimensions, K + M)
+        self.rest = start.dimensions - self.width
+        self.teach, self.span = np.zeros((B, M, K + M)), np.zeros((B, K, K + M))
+        self.residual = np.zeros((B, K, K + 1))
+        teachers_first = np.concatenate([np.arange(K, K + M), np.arange(K)])
+        for b, gram in enumerate(start.gram[:, teachers_first][:, :, teachers_first]):
+            rows = coordinates(gram, int(self.width[b]), triangular=bool(self.rest[b] > 0))
+            n = rows.shape[1]
+            self.teach[b, :, :n] = rows[:M]
+            if self.rest[b] > 0:
+                self.span[b, :, :M] = rows[M:, :M]
+                self.residual[b, :, :K] = rows[M:, M:]
+            else:
+                self.span[b, :, :n] = rows[M:]
+
+    def advance(self, steps: int) -> None:
+        _advance(
+            self.kernel,
+            self.teach,
+            self.span,
+            self.residual,
+            self.width,
+            self.rest,
+            self.root,
+            self.v,
+            self.u,
+            self.size,
+            self.rates,
+            self.noise,
+            steps,
+            self.rng,
+        )
+
+    def overlaps(self) -> tuple[Array, Array, Array]:
+        """Q (levels, K, K), R (levels, K, M), v (K,)."""
+        residual = self.residual[:, :, : self.K]
+        Q = self.span @ self.span.transpose(0, 2, 1) + residual @ residual.transpose(0, 2, 1)
+        return Q, self.span @ self.teach.transpose(0, 2, 1), self.v
+
+
+def coordinates(gram: Array, width: int, triangular: bool) -> Array:
+    """Rows (d, width) with rows rowsᵀ = gram (d, d): lower triangular, or any where width is the whole space."""
+    values, vectors = np.linalg.eigh(gram)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    if not triangular:
+        return root[:, ::-1][:, :width]
+    # R of a QR decomposition of the transpose is a Cholesky factor that survives singular matrices
+    lower = np.linalg.qr(root.T, mode="r").T
+    return lower * np.where(np.diag(lower) < 0, -1.0, 1.0)
+
+
+def sample(
+    problem: Problem,
+    start: Start,
+    times: ArrayLike,
+    runs: int = 100,
+    seed: int = 0,
+    *,
+    levels: bool = False,
+    progress: bool = True,
+) -> Trajectory:
+    """Independent runs of the exact overlap chain at size `start.size`.
+
+    Equal in law to `train`, whatever the size and the loss; the cost of a step grows with the number of levels
+    but not with the number of dimensions.
+
+    Parameters
+    ----------
+    times: increasing times, in samples per input dimension.
+    runs, seed: number of independent runs; the same seed gives the same bits.
+    levels: also record the overlaps of every level.
+    """
+    if start.size is None:
+        raise InputError("start: meso needs a size; pass size= to Start.from_overlaps, or use draw")
+    return record("meso", Chain, problem, start, times, runs, seed, levels=levels, progress=progress)

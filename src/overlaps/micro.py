@@ -1,0 +1,171 @@
+"""Micro: the training run itself, with weights, at size N.
+
+    x = √ω z,  λ = W x/√N,  ν = B x/√N,    W ← (1 − ηβ/N) W − (η/√N) δ xᵀ
+
+Two ways to take the same steps. *Direct*: one sample at a time, drawn a cache line of coordinates after another and
+multiplied while it is there. *Blocked*: S samples at once; with G = X Xᵀ and Z = X Wᵀ the fields of sample s are
+
+    λ_s = a^s Z_s − (η/N) Σ_{r<s} a^{s−1−r} G_sr δ_r,        a = 1 − ηβ/N,
+
+so that only S × K numbers are sequential and the rest is three matrix products. It pays off for wide students.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from .errors import InputError
+from .problem import Problem
+from .runs import record
+from .start import Start, block_overlaps
+from .trajectory import Trajectory
+
+Array = NDArray[np.float64]
+BLOCK = 32  # samples in a block
+BLOCKED_FROM = 8  # student units from which blocks are faster (make bench measures it)
+
+
+@njit(fastmath={"reassoc", "contract"})
+def _dot(a, b):  # pragma: no cover - compiled
+    total = 0.0
+    for i in range(a.size):
+        total += a[i] * b[i]
+    return total
+
+
+@njit(nogil=True, fastmath={"contract"})
+def _direct(kernel, W, B, root, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
+    (K, N), M = W.shape, B.shape[0]
+    rate, readout_rate, decay = rates
+    keep, keep_v = 1.0 - rate * decay / N, 1.0 - readout_rate * decay / N
+    lam, nu, x = np.empty(K), np.empty(M), np.empty(N)
+    dlam, dv = np.empty(K), np.empty(K)
+    unit = 1.0 / np.sqrt(N)
+    for _ in range(steps):
+        lam[:] = 0.0
+        nu[:] = 0.0
+        for low in range(0, N, 1024):
+            high = min(low + 1024, N)
+            for i in range(low, high):
+                x[i] = root[i] * rng.standard_normal()
+            for k in range(K):
+                lam[k] += _dot(W[k, low:high], x[low:high])
+            for m in range(M):
+                nu[m] += _dot(B[m, low:high], x[low:high])
+        for k in range(K):
+            lam[k] *= unit
+        for m in range(M):
+            nu[m] *= unit
+        shift = noise * rng.standard_normal() if noise > 0.0 else 0.0
+        kernel(lam, nu, 0, v, u, shift, dlam, dv)
+        for k in range(K):
+            pull = rate * unit * dlam[k]
+            for i in range(N):
+                W[k, i] = keep * W[k, i] - pull * x[i]
+        if readout_rate > 0.0:
+            for k in range(K):
+                v[k] = keep_v * v[k] - readout_rate / N * dv[k]
+
+
+@njit(nogil=True)
+def _blocked(kernel, W, B, root, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
+    (K, N), M = W.shape, B.shape[0]
+    rate, readout_rate, decay = rates
+    keep, keep_v = 1.0 - rate * decay / N, 1.0 - readout_rate * decay / N
+    lam, nu = np.empty(K), np.empty(M)
+    dlam, dv = np.empty(K), np.empty(K)
+    unit = 1.0 / np.sqrt(N)
+    block = np.empty((BLOCK, N))
+    pulls = np.empty((BLOCK, K))
+    done = 0
+    while done < steps:
+        S = min(BLOCK, steps - done)
+        X = block[:S]
+        for s in range(S):
+            for i in range(N):
+                X[s, i] = root[i] * rng.standard_normal()
+        G = np.dot(X, X.T)
+        Z = np.dot(X, W.T)
+        Y = np.dot(X, B.T)
+        shrink = 1.0
+        for s in range(S):
+            for k in range(K):
+                lam[k] = shrink * Z[s, k]
+            for r in range(s):
+                g = G[s, r]
+                for k in range(K):
+                    lam[k] -= g * pulls[r, k]
+            for k in range(K):
+                lam[k] *= unit
+            for m in range(M):
+                nu[m] = unit * Y[s, m]
+            shift = noise * rng.standard_normal() if noise > 0.0 else 0.0
+            kernel(lam, nu, 0, v, u, shift, dlam, dv)
+            if keep != 1.0:
+                shrink *= keep
+                for r in range(s):
+                    for k in range(K):
+                        pulls[r, k] *= keep
+            for k in range(K):
+                pulls[s, k] = rate * unit * dlam[k]
+            if readout_rate > 0.0:
+                for k in range(K):
+                    v[k] = keep_v * v[k] - readout_rate / N * dv[k]
+        change = np.dot(np.ascontiguousarray(pulls[:S].T), X)
+        for k in range(K):
+            for i in range(N):
+                W[k, i] = shrink * W[k, i] - change[k, i]
+        done += S
+
+
+class Weights:
+    """One training run."""
+
+    def __init__(self, problem: Problem, start: Start, rng: np.random.Generator) -> None:
+        assert start.student is not None and start.teacher is not None and start.dimensions is not None
+        self.rng, self.kernel = rng, problem.kernel
+        self.W, self.B = start.student.copy(), start.teacher
+        self.v, self.u = start.v.copy(), start.u.copy()
+        self.dimensions = start.dimensions
+        self.root = np.repeat(np.sqrt(problem.data.eigenvalues), start.dimensions)
+        self.rates = (problem.algorithm.rate, problem.readout_rate, problem.algorithm.decay)
+        self.noise = problem.label_noise
+        K, N = self.W.shape
+        self.engine = _blocked if K >= BLOCKED_FROM else _direct
+        # about a tenth of a second between looks at progress and divergence
+        self.chunk = max(BLOCK, 40_000_000 // (N * (2 * K + start.u.size)))
+
+    def advance(self, steps: int) -> None:
+        self.engine(self.kernel, self.W, self.B, self.root, self.v, self.u, self.rates, self.noise, steps, self.rng)
+
+    def overlaps(self) -> tuple[Array, Array, Array]:
+        """Q (levels, K, K), R (levels, K, M), v (K,)."""
+        Q, R, _ = block_overlaps(self.W, self.B, self.dimensions)
+        return Q, R, self.v
+
+
+def train(
+    problem: Problem,
+    start: Start,
+    times: ArrayLike,
+    runs: int = 4,
+    seed: int = 0,
+    *,
+    levels: bool = False,
+    progress: bool = True,
+) -> Trajectory:
+    """Real training runs from the weights of `start`, with fresh samples in each.
+
+    Parameters
+    ----------
+    times: increasing times, in samples per input dimension.
+    runs, seed: number of independent runs; the same seed gives the same bits.
+    levels: also record the overlaps of every level.
+    """
+    if start.student is None or start.teacher is None:
+        raise InputError(
+            "start: micro needs weights; use draw or Start.from_weights (sample gives the same law from overlaps)"
+        )
+    return record("micro", Weights, problem, start, times, runs, seed, levels=levels, progress=progress)

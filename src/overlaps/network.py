@@ -1,0 +1,63 @@
+"""Two-layer networks: a committee Σ_k v_k g(λ_k) of units that each read one field λ_k = w_k·x."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .activations import Activation, activation
+from .checks import number, whole
+from .errors import InputError
+
+
+@dataclass(frozen=True)
+class Committee:
+    """A two-layer network, as student or as teacher.
+
+    Parameters
+    ----------
+    units: number of hidden units.
+    activation: ``"erf"`` (of x/√2), ``"relu"``, ``"linear"``, ``"tanh"``, ``"softplus"`` or an `Activation`.
+    readout: second-layer weights, one number for all units or one per unit; the initial ones
+        where they are trained.
+    train_readout: whether the second layer learns too (students only).
+    """
+
+    units: int
+    activation: str | Activation = "erf"
+    readout: float | Sequence[float] | NDArray[np.float64] = 1.0
+    train_readout: bool = False
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "units", whole("units", self.units, least=1))
+        if isinstance(self.activation, Activation):
+            # a built-in passed as an object is the same network as one passed by name
+            from .activations import BUILT_IN
+
+            if BUILT_IN.get(self.activation.name) is self.activation:
+                object.__setattr__(self, "activation", self.activation.name)
+        else:
+            activation(self.activation)
+        if not isinstance(self.train_readout, bool):
+            raise InputError(f"train_readout: expected true or false, got {self.train_readout!r}")
+        readout = self.readout
+        if isinstance(readout, (Sequence, np.ndarray)) and not isinstance(readout, str) and np.ndim(readout):
+            values = tuple(number(f"readout[{i}]", r) for i, r in enumerate(readout))
+            if len(values) != self.units:
+                raise InputError(f"readout: expected one number or {self.units} (one per unit), got {len(values)}")
+            object.__setattr__(self, "readout", values)
+        else:
+            object.__setattr__(self, "readout", number("readout", readout))
+
+    @property
+    def g(self) -> Activation:
+        """The activation itself."""
+        return activation(self.activation)
+
+    @property
+    def readouts(self) -> NDArray[np.float64]:
+        """Second-layer weights, shape (units,)."""
+        return np.full(self.units, self.readout, dtype=float) if np.isscalar(self.readout) else np.array(self.readout)

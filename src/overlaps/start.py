@@ -1,0 +1,187 @@
+"""Where a run starts: block-resolved overlaps, and the weights behind them where there are any.
+
+With rows W of the student and B of the teacher (entries O(1), fields W x/√N), level b contributes
+
+    Q_b = W_b W_bᵀ/N      R_b = W_b B_bᵀ/N      T_b = B_b B_bᵀ/N
+
+and the covariance of the fields is Σ_b ω_b (Q_b, R_b; R_bᵀ, T_b). Micro needs the weights, meso the overlaps and
+the size, macro the overlaps alone; given one start, all three begin at the same point.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from .checks import array, number, whole
+from .errors import InputError
+from .problem import Problem
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Start:
+    """A starting point; made by `draw`, `Start.from_weights` or `Start.from_overlaps`.
+
+    Attributes
+    ----------
+    Q, R, T: overlaps per level, (levels, K, K), (levels, K, M), (levels, M, M).
+    v, u: readouts of student (K,) and teacher (M,).
+    fractions: share of the dimensions in each level, (levels,); the realised ones where there is a size.
+    size: number of input dimensions N, or None (macro only).
+    dimensions: dimensions per level, (levels,), or None.
+    student, teacher: weights (K, N) and (M, N), or None (micro cannot run).
+    """
+
+    Q: Array
+    R: Array
+    T: Array
+    v: Array
+    u: Array
+    fractions: Array
+    size: int | None = None
+    dimensions: NDArray[np.int64] | None = None
+    student: Array | None = None
+    teacher: Array | None = None
+
+    @classmethod
+    def from_weights(
+        cls,
+        problem: Problem,
+        student: ArrayLike,
+        teacher: ArrayLike,
+        student_readout: ArrayLike | None = None,
+        teacher_readout: ArrayLike | None = None,
+    ) -> Start:
+        """Start from weights: `student` (K, N), `teacher` (M, N), entries O(1), in the eigenbasis of the inputs.
+
+        Coordinates are ordered by level: the first `problem.data.dimensions(N)[0]` belong to level 0, and so on.
+        """
+        W = array("student", student, (problem.student.units, None))
+        B = array("teacher", teacher, (problem.teacher.units, W.shape[1]))
+        size = W.shape[1]
+        dimensions = problem.data.dimensions(size)
+        Q, R, T = block_overlaps(W, B, dimensions)
+        v, u = _readouts(problem, student_readout, teacher_readout)
+        return cls(Q, R, T, v, u, dimensions / size, size, dimensions, W, B)
+
+    @classmethod
+    def from_overlaps(
+        cls,
+        problem: Problem,
+        Q: ArrayLike,
+        R: ArrayLike,
+        T: ArrayLike,
+        size: int | None = None,
+        student_readout: ArrayLike | None = None,
+        teacher_readout: ArrayLike | None = None,
+    ) -> Start:
+        """Start from overlaps alone, for macro and (with a `size`) meso.
+
+        Parameters
+        ----------
+        Q, R, T: (K, K), (K, M), (M, M) for isotropic inputs; otherwise one set per level, (levels, ...), with
+            the normalisation of `Start`: they sum over levels to W Wᵀ/N.
+        size: number of input dimensions, needed by `sample`.
+        """
+        K, M, levels = problem.student.units, problem.teacher.units, problem.data.eigenvalues.size
+        shapes = {"Q": (K, K), "R": (K, M), "T": (M, M)}
+        blocks: dict[str, Array] = {}
+        for name, value in (("Q", Q), ("R", R), ("T", T)):
+            if np.ndim(value) == 2:
+                if levels > 1:
+                    raise InputError(
+                        f"{name}: inputs have {levels} levels, so one matrix per level is needed: expected shape "
+                        f"{(levels, *shapes[name])}, got {np.shape(value)}"
+                    )
+                value = np.asarray(value)[None]
+            blocks[name] = array(name, value, (levels, *shapes[name]))
+        for name in ("Q", "T"):
+            skew = float(np.abs(blocks[name] - blocks[name].transpose(0, 2, 1)).max())
+            if skew > 1e-12 * max(1.0, float(np.abs(blocks[name]).max())):
+                raise InputError(f"{name}: expected symmetric matrices, they differ from their transpose by {skew:.3g}")
+        low = np.linalg.eigvalsh(_gram(blocks["Q"], blocks["R"], blocks["T"]))[:, 0]
+        worst = int(low.argmin())
+        if low[worst] < -1e-10 * max(1.0, float(np.abs(blocks["T"]).max())):
+            raise InputError(
+                f"Q, R, T: no weights have these overlaps: the matrix (Q, R; Rᵀ, T) of level {worst} has the negative "
+                f"eigenvalue {low[worst]:.3g}; reduce R or increase Q"
+            )
+        v, u = _readouts(problem, student_readout, teacher_readout)
+        start = cls(blocks["Q"], blocks["R"], blocks["T"], v, u, problem.data.fractions)
+        return start if size is None else start.at_size(problem, size)
+
+    def at_size(self, problem: Problem, size: int) -> Start:
+        """The same overlaps at another size, without weights: what finite-size scaling starts from."""
+        dimensions = problem.data.dimensions(size)
+        ranks = np.linalg.matrix_rank(self.gram, tol=1e-9 * max(1.0, float(np.abs(self.gram).max())), hermitian=True)
+        tight = np.flatnonzero(ranks > dimensions)
+        if tight.size:
+            b = int(tight[0])
+            raise InputError(
+                f"size: level {b} would have {dimensions[b]} dimensions but its overlaps need {ranks[b]}; "
+                "use a larger size"
+            )
+        return replace(
+            self, fractions=dimensions / size, size=int(size), dimensions=dimensions, student=None, teacher=None
+        )
+
+    @property
+    def gram(self) -> Array:
+        """(Q, R; Rᵀ, T) per level, (levels, K+M, K+M)."""
+        return _gram(self.Q, self.R, self.T)
+
+    def check_fits(self, problem: Problem) -> None:
+        """Refuse a start that was made for a problem of another shape."""
+        wanted = (problem.data.eigenvalues.size, problem.student.units, problem.teacher.units)
+        if self.R.shape != wanted:
+            raise InputError(
+                f"start: has {self.R.shape[0]} levels, {self.R.shape[1]} student and {self.R.shape[2]} teacher units, the "
+                f"problem has {wanted[0]}, {wanted[1]} and {wanted[2]}; draw the start for this problem"
+            )
+
+    def __repr__(self) -> str:
+        levels, K, M = self.R.shape
+        what = "overlaps only" if self.student is None else "weights and overlaps"
+        size = "infinite size" if self.size is None else f"N = {self.size}"
+        return f"Start({what}: K = {K}, M = {M}, {levels} level{'s' * (levels > 1)}, {size})"
+
+
+def draw(problem: Problem, size: int, seed: int = 0, scale: float = 1.0) -> Start:
+    """Random weights: the teacher's standard normal, the student's with standard deviation `scale`."""
+    size = whole("size", size, least=1)
+    scale = number("scale", scale, least=0)
+    problem.data.dimensions(size)
+    rng = np.random.default_rng(whole("seed", seed, least=0))
+    teacher = rng.standard_normal((problem.teacher.units, size))
+    student = scale * rng.standard_normal((problem.student.units, size))
+    return Start.from_weights(problem, student=student, teacher=teacher)
+
+
+def block_overlaps(W: Array, B: Array, dimensions: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+    """Q, R, T per level from weights (K, N) and (M, N)."""
+    rows = np.concatenate([W, B])
+    K, size = W.shape
+    edges = np.concatenate([[0], np.cumsum(dimensions)])
+    if dimensions.size == 1:
+        gram = (rows @ rows.T / size)[None]
+    else:
+        gram = np.empty((dimensions.size, len(rows), len(rows)))
+        for i, row in enumerate(rows):
+            gram[:, i] = np.add.reduceat(row * rows, edges[:-1], axis=1).T / size
+    return gram[:, :K, :K].copy(), gram[:, :K, K:].copy(), gram[:, K:, K:].copy()
+
+
+def _gram(Q: Array, R: Array, T: Array) -> Array:
+    upper = np.concatenate([Q, R], axis=2)
+    lower = np.concatenate([R.transpose(0, 2, 1), T], axis=2)
+    return np.concatenate([upper, lower], axis=1)
+
+
+def _readouts(problem: Problem, student: ArrayLike | None, teacher: ArrayLike | None) -> tuple[Array, Array]:
+    pairs = (("student_readout", student, problem.student), ("teacher_readout", teacher, problem.teacher))
+    v, u = (net.readouts if given is None else array(name, given, (net.units,)) for name, given, net in pairs)
+    return v, u

@@ -1,0 +1,230 @@
+"""The one result type: an `xarray.Dataset` with fixed names, whatever the scale.
+
+| variable | dims | meaning |
+|---|---|---|
+| Q | run, time, student, student_ | covariance of the student fields, Σ_b ω_b Q_b |
+| R | run, time, student, teacher | covariance of student and teacher fields |
+| T | teacher, teacher_ | covariance of the teacher fields, constant |
+| v | run, time, student | readout of the student |
+| error | run, time | generalisation error |
+| Q_levels, R_levels, T_levels | ..., level, ... | overlaps per level, on request |
+
+A micro or meso value between two steps is interpolated linearly between them.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from . import __version__
+from .averages import Method
+from .errors import InputError
+from .problem import Problem
+from .start import Start
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+VARIABLES = ("Q", "R", "v", "error")  # what evolves, and is compared between scales
+LIMIT = 1e8  # an overlap beyond this has diverged
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """What one scale says about a problem: `data`, and how it came about.
+
+    Attributes
+    ----------
+    data: the dataset, see the table above; `data.attrs` holds scale, method, seed, cost, spec and versions.
+    problem: the problem, or None for one loaded from a file whose functions were the user's own.
+    start: where it began.
+    """
+
+    data: xr.Dataset
+    problem: Problem | None
+    start: Start
+
+    @property
+    def scale(self) -> str:
+        """``"macro"``, ``"meso"`` or ``"micro"``."""
+        return self.data.attrs["scale"]
+
+    @property
+    def runs(self) -> int:
+        return self.data.sizes["run"]
+
+    @property
+    def time(self) -> Array:
+        return self.data["time"].values
+
+    @property
+    def size(self) -> int | None:
+        return self.start.size
+
+    def accuracy(self, name: str) -> float:
+        """Measured numerical error of a variable (its largest over times and entries); 0 for real runs."""
+        return float(self.data[name].attrs.get("accuracy", 0.0))
+
+    def __repr__(self) -> str:
+        a, d = self.data.attrs, self.data
+        K, M = self.start.v.size, self.start.u.size
+        levels = self.start.fractions.size
+        what = f"{self.scale} trajectory: K = {K}, M = {M}, {levels} level{'s' * (levels > 1)}"
+        if self.scale != "macro":
+            what += f", N = {self.size}, {self.runs} run{'s' * (self.runs > 1)}, seed {a['seed']}"
+        lines = [what]
+        mean = d["error"].mean("run").values
+        lines.append(
+            f"  {self.time.size} times from {self.time[0]:g} to {self.time[-1]:g}, error {mean[0]:.4g} -> {mean[-1]:.4g}"
+        )
+        if self.scale == "macro":
+            worst = max(self.accuracy(n) for n in VARIABLES)
+            lines.append(
+                f"  accuracy: within {worst:.1e} (measured against a coarser solution); averages: {a['averages']}"
+            )
+        elif self.runs > 1:
+            spread = float(d["error"].isel(time=-1).std("run", ddof=1))
+            lines.append(
+                f"  accuracy: error {mean[-1]:.4g} ± {spread / np.sqrt(self.runs):.1g} (standard error at the end)"
+            )
+        else:
+            lines.append("  accuracy: a single run has no error bar; ask for runs=2 or more")
+        lines.append(f"  cost: {a['cost']}")
+        return "\n".join(lines)
+
+    def plot(self, name: str = "error", ax: Axes | None = None, **style: Any) -> Axes:
+        """Draw a variable against time: mean over runs, with a band of one standard deviation."""
+        from .plot import trajectory
+
+        return trajectory(self, name, ax, **style)
+
+    def citations(self) -> list[str]:
+        """The papers behind what was computed."""
+        from .citations import of_trajectory
+
+        return of_trajectory(self)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to a netCDF file, whole or not at all."""
+        path = Path(path)
+        s = self.start
+        begin = {
+            "start_Q": (("level", "student", "student_"), s.Q),
+            "start_R": (("level", "student", "teacher"), s.R),
+            "start_T": (("level", "teacher", "teacher_"), s.T),
+            "start_v": (("student",), s.v),
+            "start_u": (("teacher",), s.u),
+        }
+        out = self.data.assign(begin).assign_attrs(size=-1 if s.size is None else s.size)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        try:
+            out.to_netcdf(scratch, engine="h5netcdf")
+            os.replace(scratch, path)
+        except BaseException:
+            os.unlink(scratch)
+            raise
+        return path
+
+
+def load(path: str | os.PathLike[str]) -> Trajectory:
+    """Read back a trajectory written by `Trajectory.save`."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"load: no file {path}")
+    try:
+        with xr.open_dataset(path, engine="h5netcdf") as opened:
+            data = opened.load()
+    except (OSError, ValueError) as error:
+        raise InputError(f"load: {path} is not a netCDF file written by overlaps ({error})") from None
+    if "scale" not in data.attrs or "start_Q" not in data:
+        raise InputError(f"load: {path} was not written by Trajectory.save")
+    text = str(data.attrs["spec"])
+    problem = Problem.from_toml(text) if text else None
+    size = int(data.attrs.pop("size"))
+    parts = {name: data[f"start_{name}"].values for name in ("Q", "R", "T", "v", "u")}
+    fractions = data["fraction"].values
+    start = Start(**parts, fractions=fractions)
+    if size > 0:
+        start = Start(**parts, fractions=fractions, size=size, dimensions=np.rint(fractions * size).astype(np.int64))
+    return Trajectory(data.drop_vars([f"start_{n}" for n in parts]), problem, start)
+
+
+def assemble(
+    scale: str,
+    problem: Problem,
+    start: Start,
+    times: Array,
+    Q: Array,
+    R: Array,
+    v: Array,
+    method: Method,
+    *,
+    levels: tuple[Array, Array] | None,
+    seed: int = 0,
+    cost: str,
+) -> Trajectory:
+    """Build a trajectory from Q (run, time, K, K), R (run, time, K, M), v (run, time, K) and, if kept, those per level."""
+    eigenvalues = problem.data.eigenvalues
+    T = np.einsum("b,bij->ij", eigenvalues, start.T)
+    C = field_covariance(Q, R, T)
+    errors = method.errors(C.reshape(-1, *C.shape[2:]), v.reshape(-1, v.shape[-1])).reshape(C.shape[:2])
+    variables: dict[str, Any] = {
+        "Q": (("run", "time", "student", "student_"), Q),
+        "R": (("run", "time", "student", "teacher"), R),
+        "T": (("teacher", "teacher_"), T),
+        "v": (("run", "time", "student"), v),
+        "error": (("run", "time"), errors),
+    }
+    if levels is not None:
+        variables["Q_levels"] = (("run", "time", "level", "student", "student_"), levels[0])
+        variables["R_levels"] = (("run", "time", "level", "student", "teacher"), levels[1])
+        variables["T_levels"] = (("level", "teacher", "teacher_"), start.T)
+    coords = {
+        "time": ("time", times, {"units": "samples per input dimension"}),
+        "eigenvalue": ("level", eigenvalues),
+        "fraction": ("level", start.fractions),
+    }
+    try:
+        text = problem.to_toml()
+    except InputError:
+        text = ""
+    attrs = {
+        "scale": scale,
+        "spec": text,
+        "description": repr(problem),
+        "seed": seed,
+        "averages": method.name,
+        "cost": cost,
+        "overlaps": __version__,
+        "numpy": np.__version__,
+    }
+    return Trajectory(xr.Dataset(variables, coords, attrs), problem, start)
+
+
+def largest_overlap(Q: Array, R: Array, v: Array, eigenvalues: Array) -> str:
+    """Name and value of the largest overlap, for messages: Q (levels, K, K), R (levels, K, M), v (K,)."""
+    totals = {"Q": np.tensordot(eigenvalues, Q, 1), "R": np.tensordot(eigenvalues, R, 1), "v": v}
+    sizes = {name: np.nan_to_num(np.abs(x), nan=np.inf, posinf=np.inf) for name, x in totals.items()}
+    name = max(sizes, key=lambda n: float(sizes[n].max()))
+    index = ", ".join(str(int(i)) for i in np.unravel_index(int(sizes[name].argmax()), sizes[name].shape))
+    return f"{name}[{index}] = {sizes[name].max():.3g}"
+
+
+def field_covariance(Q: Array, R: Array, T: Array) -> Array:
+    """Covariance of (λ, ν), (..., K+M, K+M), from Q (..., K, K), R (..., K, M), T (M, M)."""
+    lead = Q.shape[:-2]
+    T = np.broadcast_to(T, (*lead, *T.shape))
+    upper = np.concatenate([Q, R], axis=-1)
+    lower = np.concatenate([np.swapaxes(R, -1, -2), T], axis=-1)
+    return np.concatenate([upper, lower], axis=-2)
