@@ -19,7 +19,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-
 from .errors import InputError, unknown
 
 Scalar = Callable[[float], float]

@@ -13,9 +13,9 @@ from .errors import InputError
 
 def number(name: str, value: Any, *, above: float | None = None, least: float | None = None) -> float:
     """`value` as a finite float, optionally bounded below."""
-    if isinstance(value, (bool, str, bytes)) or not np.isscalar(value) and np.ndim(value) != 0:
-        raise InputError(f"{name}: expected a number, got {value!r}")
     try:
+        if isinstance(value, (bool, str, bytes)):
+            raise TypeError
         result = float(value)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name}: expected a number, got {value!r}") from None
@@ -30,9 +30,9 @@ def number(name: str, value: Any, *, above: float | None = None, least: float | 
 
 def whole(name: str, value: Any, *, least: int) -> int:
     """`value` as an integer of at least `least`."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        if not (isinstance(value, (float, np.floating)) and float(value).is_integer()):
-            raise InputError(f"{name}: expected a whole number, got {value!r}")
+    integral = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not integral and not (isinstance(value, (float, np.floating)) and float(value).is_integer()):
+        raise InputError(f"{name}: expected a whole number, got {value!r}")
     result = int(value)
     if result < least:
         raise InputError(f"{name}: expected at least {least}, got {result}")

@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -95,7 +95,7 @@ def check_gradient(loss: Loss, students: int, teachers: int, trained_readout: bo
                     )
 
 
-@lru_cache(maxsize=None)
+@cache
 def square_kernel(student: Activation, teacher: Activation) -> Any:
     """The compiled gradient of the square loss for these two activations."""
     from numba import njit
@@ -118,7 +118,7 @@ def square_kernel(student: Activation, teacher: Activation) -> Any:
     return kernel
 
 
-@lru_cache(maxsize=None)
+@cache
 def user_kernel(loss: Loss) -> Any:
     """The compiled gradient of a user's loss (which knows neither u nor label noise)."""
     from numba import njit
@@ -135,7 +135,7 @@ def user_kernel(loss: Loss) -> Any:
     return kernel
 
 
-@lru_cache(maxsize=None)
+@cache
 def user_value(loss: Loss) -> Any:
     """The compiled value of a user's loss."""
     return compile_plain(loss.value, loss.name)

@@ -150,12 +150,12 @@ def solve(
             break
         better = how.finer()
         if better is None and rtol <= 1e-13:
-            apart = np.abs(fine.data[worst] - rough[0].data[worst])
-            when = float(t[int(np.argmax(apart.max([d for d in apart.dims if d != "time"]).values))])
+            apart = np.abs((fine.data[worst] - rough[0].data[worst]).values[0]).reshape(t.size, -1)
+            when = float(t[int(np.argmax(apart.max(1)))])
             reached = measured[worst] / scale[worst]
             raise NumericalError(
-                f"macro: {worst} reached a relative accuracy of {reached:.1e} where {wanted:.1e} was asked (worst at time "
-                f"{when:g}; averages: {how.name}); pass accuracy={reached * 1.5:.0e} to accept it",
+                f"macro: {worst} reached a relative accuracy of {reached:.1e} where {wanted:.1e} was asked (worst at "
+                f"time {when:g}; averages: {how.name}); pass accuracy={reached * 1.5:.0e} to accept it",
                 quantity=worst,
                 time=when,
                 partial=_labelled(fine, measured, evaluations, began),
@@ -190,7 +190,8 @@ def _attempt(
         Q, R, v = motion.unpack(stop.state)
         quantity = largest_overlap(np.moveaxis(Q, -1, 0), np.moveaxis(R, -1, 0), v, motion.omega)
         raise NumericalError(
-            f"macro: {stop.reason}: {quantity} at time {stop.time:.6g}; reduce rate (now {motion.rate:g}) or stop earlier",
+            f"macro: {stop.reason}: {quantity} at time {stop.time:.6g}; reduce rate (now {motion.rate:g}) "
+            "or stop earlier",
             quantity=quantity.split(" =")[0],
             time=stop.time,
             partial=trajectory(np.array(stop.states), times[:done]) if done else None,

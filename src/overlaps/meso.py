@@ -1,16 +1,16 @@
 """Meso: the exact law of the overlaps at finite size, at a cost that does not depend on the size.
 
 For Gaussian inputs the overlaps are a closed Markov chain. In level b, with n_b dimensions, write teacher and student
-vectors in an orthonormal frame of the space they span: rows of coordinates C with C Cᵀ = (T_b, R_bᵀ; R_b, Q_b). An input
-has coordinates √ω_b z, z ~ N(0, I), in that frame, and one more along a new direction outside it, of length √ω_b ρ with
-ρ² ~ χ²(n_b − K − M). One step of SGD subtracts a rank-one matrix,
+vectors in an orthonormal frame of the space they span: rows of coordinates C with C Cᵀ = (T_b, R_bᵀ; R_b, Q_b). An
+input has coordinates √ω_b z, z ~ N(0, I), in that frame, and one more along a new direction outside it, of length
+√ω_b ρ with ρ² ~ χ²(n_b − K − M). One step of SGD subtracts a rank-one matrix,
 
     w ← a w − (η/N) √ω_b δ (z, ρ),        a = 1 − ηβ/N,
 
 after which the frame has one direction too many; plane rotations fold it back. Teachers come first in the frame, so
-their coordinates never change, and only the K × K residual of the students is rotated (a QR update, O(K²)). Working with
-coordinates instead of the Gram matrix needs no inverse and no Cholesky factor of a matrix that turns singular as the
-student learns. A level with n_b ≤ K + M keeps its n_b coordinates themselves: there the chain is the training run.
+their coordinates never change, and only the K × K residual of the students is rotated (a QR update, O(K²)). Working
+with coordinates instead of the Gram matrix needs no inverse and no Cholesky factor of a matrix that turns singular as
+the student learns. A level with n_b ≤ K + M keeps its n_b coordinates themselves: there the chain is the training run.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _rotate(X, i, j, c, s, first):  # pragma: no cover - compiled
 
 @njit
 def _fold(X, y, delta, step):  # pragma: no cover - compiled
-    """Lower-triangular X' with X' X'ᵀ = (X − step δ yᵀ)(X − step δ yᵀ)ᵀ; X (K, K+1) lower triangular with last column zero.
+    """Lower-triangular X' with X' X'ᵀ = (X − step δ yᵀ)(X − step δ yᵀ)ᵀ, in place; X (K, K+1), last column zero.
 
     y (K+1) is turned into |y| e_1 by rotations from the end, and the superdiagonal they leave is rotated away.
     """
@@ -66,8 +66,9 @@ def _advance(
 ):  # pragma: no cover
     """`steps` steps of the chain, in place.
 
-    teach (B, M, K+M), span (B, K, K+M): coordinates of teachers and students in the frame; in a large level the students'
-    last K coordinates are in residual (B, K, K+1) instead. width (B,): coordinates in use, rest (B,): dimensions outside.
+    teach (B, M, K+M), span (B, K, K+M): coordinates of teachers and students in the frame; in a large level the last K
+    coordinates of the students are in residual (B, K, K+1) instead. width (B,): coordinates in use, rest (B,): dimensions
+    outside the frame.
     """
     B, M = teach.shape[0], teach.shape[1]
     K = span.shape[1]
@@ -175,7 +176,7 @@ def coordinates(gram: Array, width: int, triangular: bool) -> Array:
     if not triangular:
         return root[:, ::-1][:, :width]
     # R of a QR decomposition of the transpose is a Cholesky factor that survives singular matrices
-    lower = np.linalg.qr(root.T, mode="r").T
+    lower = np.asarray(np.linalg.qr(root.T, mode="r")).T
     return lower * np.where(np.diag(lower) < 0, -1.0, 1.0)
 
 

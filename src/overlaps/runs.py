@@ -99,6 +99,7 @@ def record(
     def one(run: int) -> None:
         walker = make(problem, start, generators[run])
         done = 0
+        before: tuple[Array, ...] = ()
 
         def go(to: int) -> None:
             nonlocal done
@@ -117,18 +118,15 @@ def record(
             exact = at * size
             whole_steps = int(np.floor(exact + 1e-9))
             share = max(0.0, exact - whole_steps)
-            if done <= whole_steps:
+            if done <= whole_steps:  # else: a second time between the same two steps
                 go(whole_steps)
                 before = tuple(x.copy() for x in walker.overlaps())
-            else:  # two times between the same two steps
-                before = previous
             if share > 1e-9:
                 go(whole_steps + 1)
                 after = walker.overlaps()
                 values = [(1 - share) * a + share * b for a, b in zip(before, after, strict=True)]
             else:
                 values = list(before)
-            previous = before
             if stop.is_set():
                 return
             tape.write(run, i, *values)
@@ -160,8 +158,8 @@ def record(
         finished = np.all(np.isfinite(tape.v), axis=(0, 2))
         count = int(finished.argmin()) if not finished.all() else t.size
         raise NumericalError(
-            f"{scale}: an overlap grew without bound: {failure.quantity} in run {failure.run} by time {failure.time:.6g}; "
-            f"reduce rate (now {problem.algorithm.rate:g}) or stop earlier",
+            f"{scale}: an overlap grew without bound: {failure.quantity} in run {failure.run} by time "
+            f"{failure.time:.6g}; reduce rate (now {problem.algorithm.rate:g}) or stop earlier",
             quantity=failure.quantity.split(" =")[0],
             time=failure.time,
             partial=trajectory(count) if count else None,

@@ -26,7 +26,8 @@ def to_mapping(thing: Any) -> dict[str, Any]:
         if is_dataclass(value) and not isinstance(value, type):
             if callable(getattr(value, "function", None)) or callable(getattr(value, "value", None)):
                 raise InputError(
-                    f"{f.name}: {value!r} is made of Python functions and cannot be written to TOML; keep this problem in Python"
+                    f"{f.name}: {value!r} is made of Python functions and cannot be written to TOML; "
+                    "keep this problem in Python"
                 )
             table[f.name] = {"kind": type(value).__name__, **to_mapping(value)}
         elif isinstance(value, tuple):

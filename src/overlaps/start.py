@@ -139,8 +139,8 @@ class Start:
         wanted = (problem.data.eigenvalues.size, problem.student.units, problem.teacher.units)
         if self.R.shape != wanted:
             raise InputError(
-                f"start: has {self.R.shape[0]} levels, {self.R.shape[1]} student and {self.R.shape[2]} teacher units, the "
-                f"problem has {wanted[0]}, {wanted[1]} and {wanted[2]}; draw the start for this problem"
+                f"start: has {self.R.shape[0]} levels, {self.R.shape[1]} student and {self.R.shape[2]} teacher units, "
+                f"the problem has {wanted[0]}, {wanted[1]} and {wanted[2]}; draw the start for this problem"
             )
 
     def __repr__(self) -> str:

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -84,7 +84,8 @@ class Trajectory:
         lines = [what]
         mean = d["error"].mean("run").values
         lines.append(
-            f"  {self.time.size} times from {self.time[0]:g} to {self.time[-1]:g}, error {mean[0]:.4g} -> {mean[-1]:.4g}"
+            f"  {self.time.size} times from {self.time[0]:g} to {self.time[-1]:g}, "
+            f"error {mean[0]:.4g} -> {mean[-1]:.4g}"
         )
         if self.scale == "macro":
             worst = max(self.accuracy(n) for n in VARIABLES)
@@ -152,12 +153,11 @@ def load(path: str | os.PathLike[str]) -> Trajectory:
     text = str(data.attrs["spec"])
     problem = Problem.from_toml(text) if text else None
     size = int(data.attrs.pop("size"))
-    parts = {name: data[f"start_{name}"].values for name in ("Q", "R", "T", "v", "u")}
-    fractions = data["fraction"].values
-    start = Start(**parts, fractions=fractions)
+    names = ("Q", "R", "T", "v", "u")
+    start = Start(*(data[f"start_{name}"].values for name in names), fractions=data["fraction"].values)
     if size > 0:
-        start = Start(**parts, fractions=fractions, size=size, dimensions=np.rint(fractions * size).astype(np.int64))
-    return Trajectory(data.drop_vars([f"start_{n}" for n in parts]), problem, start)
+        start = replace(start, size=size, dimensions=np.rint(start.fractions * size).astype(np.int64))
+    return Trajectory(data.drop_vars([f"start_{name}" for name in names]), problem, start)
 
 
 def assemble(
@@ -174,7 +174,7 @@ def assemble(
     seed: int = 0,
     cost: str,
 ) -> Trajectory:
-    """Build a trajectory from Q (run, time, K, K), R (run, time, K, M), v (run, time, K) and, if kept, those per level."""
+    """Build a trajectory from Q (run, time, K, K), R (run, time, K, M), v (run, time, K) and those per level, if kept."""
     eigenvalues = problem.data.eigenvalues
     T = np.einsum("b,bij->ij", eigenvalues, start.T)
     C = field_covariance(Q, R, T)

@@ -12,7 +12,7 @@ by Stein's lemma) nothing is ever divided by a determinant that vanishes when st
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cache
 
 import numpy as np
 from numba import njit
@@ -35,7 +35,7 @@ def _pair(family, C, a, b):  # pragma: no cover - compiled
 
 
 @njit(cache=True)
-def _four(family, C, k, l, a, b, nodes, weights):  # noqa: E741  # pragma: no cover - compiled
+def _four(family, C, k, l, a, b, nodes, weights):  # pragma: no cover - compiled
     if family == 0:
         return erf.four(C, k, l, a, b)
     if family == 1:
@@ -78,7 +78,7 @@ def _square(family, C, w, K, noise, nodes, weights, D, S, dv):  # pragma: no cov
             self_term += w[a] * curvature
         D[k, k] += w[k] * self_term
     for k in range(K):
-        for l in range(k + 1):  # noqa: E741
+        for l in range(k + 1):
             total = noise**2 * _pair(family, C, k, l)[1]
             for a in range(F):
                 total += w[a] * w[a] * _four(family, C, k, l, a, a, nodes, weights)
@@ -87,7 +87,7 @@ def _square(family, C, w, K, noise, nodes, weights, D, S, dv):  # pragma: no cov
             S[k, l] = S[l, k] = w[k] * w[l] * total
 
 
-@lru_cache(maxsize=None)
+@cache
 def _unit_rule(n: int) -> tuple[Array, Array]:
     """Gauss-Legendre nodes and weights on (0, 1)."""
     x, w = np.polynomial.legendre.leggauss(n)

@@ -26,7 +26,7 @@ def pair(C, a, b):  # pragma: no cover - compiled
 
 
 @njit(cache=True)
-def four(C, k, l, a, b):  # noqa: E741  # pragma: no cover - compiled
+def four(C, k, l, a, b):  # pragma: no cover - compiled
     """E[g'_k g'_l g_a g_b]."""
     kk, ll, kl = 1.0 + C[k, k], 1.0 + C[l, l], C[k, l]
     ka, kb, la, lb = C[k, a], C[k, b], C[l, a], C[l, b]

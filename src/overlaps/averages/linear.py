@@ -12,6 +12,6 @@ def pair(C, a, b):  # pragma: no cover - compiled
 
 
 @njit(cache=True)
-def four(C, k, l, a, b):  # noqa: E741  # pragma: no cover - compiled
+def four(C, k, l, a, b):  # pragma: no cover - compiled
     """E[g'_k g'_l g_a g_b]."""
     return C[a, b]

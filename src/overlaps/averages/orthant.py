@@ -35,7 +35,7 @@ def _correlation(cov, vi, vj):  # pragma: no cover - compiled
 
 
 @njit(cache=True)
-def _given_two(C, i, j, k, l, t):  # noqa: E741  # pragma: no cover - compiled
+def _given_two(C, i, j, k, l, t):  # pragma: no cover - compiled
     """Correlation of z_k and z_l given z_i = z_j = 0, all correlations scaled by t."""
     cij, t2 = t * C[i, j], t * t
     det = C[i, i] * C[j, j] - cij * cij
@@ -80,7 +80,7 @@ def second_moment(C, s, p, q, nodes, weights):  # pragma: no cover - compiled
     for x in range(n):
         j = s[x]
         for y in range(n):
-            l = s[y]  # noqa: E741
+            l = s[y]
             if x == y or q == j:
                 continue
             det = C[j, j] * C[l, l] - C[j, l] ** 2

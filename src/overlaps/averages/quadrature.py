@@ -4,7 +4,7 @@ With C = L Lᵀ and h = L z, Stein's lemma gives D L = E[δ zᵀ], so no second 
 C is singular the missing directions are in the null space of every block's overlaps and D may be zero there.
 
 The square loss factorises: everything but S is made of two-field averages, which are done one pair at a time
-to high accuracy; S needs up to four fields and uses the rule in all K+M dimensions, as a user's loss does for everything.
+to high accuracy; S needs up to four fields and uses the rule in all K+M dimensions, as a user's loss does for all.
 Rules: tensor up to four fields, frozen Sobol points beyond (`rules`).
 """
 
@@ -50,7 +50,7 @@ def _values(value, H, K, v):  # pragma: no cover - compiled
 
 @njit
 def _pair_moments(g_a, dg_a, g_b, dg_b, L, z, w, moved):  # pragma: no cover - compiled
-    """(E[g_a g_b], E[g'_a g'_b], E[g'_a g_b z_1]) for fields a = L_11 z_1 and b = L_21 z_1 + L_22 z_2 (b = a in one dimension)."""
+    """(E[g_a g_b], E[g'_a g'_b], E[g'_a g_b z_1]) for a = L_11 z_1 and b = L_21 z_1 + L_22 z_2 (b = a in one dimension)."""
     d = z.shape[1]
     both, slopes, stein = 0.0, 0.0, 0.0
     first, slope, second = 0.0, 0.0, 0.0

@@ -37,7 +37,7 @@ def pair(C, a, b):  # pragma: no cover - compiled
 
 
 @njit(cache=True)
-def four(C, k, l, a, b, nodes, weights):  # noqa: E741  # pragma: no cover - compiled
+def four(C, k, l, a, b, nodes, weights):  # pragma: no cover - compiled
     """E[g'_k g'_l g_a g_b]; `nodes`, `weights`: Gauss-Legendre rule on (0, 1) for the four-field orthant."""
     chosen = np.empty(4, np.int64)
     n = 0
@@ -48,7 +48,7 @@ def four(C, k, l, a, b, nodes, weights):  # noqa: E741  # pragma: no cover - com
         for j in range(n):
             c = chosen[j]
             # aligned fields share one sign: keep one of them
-            if c == i or C[i, c] > 0 and C[i, i] * C[c, c] - C[i, c] ** 2 <= 1e-14 * C[i, i] * C[c, c]:
+            if c == i or (C[i, c] > 0 and C[i, i] * C[c, c] - C[i, c] ** 2 <= 1e-14 * C[i, i] * C[c, c]):
                 new = False
                 break
         if new:

@@ -2,8 +2,8 @@
 
 Smooth coordinates use the trapezoidal rule: a grid of spacing h inside the ball |z| ≤ R. For functions with poles off
 the real axis, as tanh or the products of derivatives that occur here, it beats Gauss-Hermite with the same number of
-nodes by orders of magnitude (E[tanh'² tanh²] at unit variance with 32 nodes: 1e-7 against 2e-4; `make bench` repeats the
-measurement), because Gauss-Hermite spends half its nodes where the weight has vanished (Trefethen, SIAM Rev. 64, 132, 2022).
+nodes by orders of magnitude (E[tanh'² tanh²] at unit variance with 32 nodes: 1e-7 against 2e-4; `make bench` repeats
+the measurement): Gauss-Hermite spends half its nodes where the weight has vanished (Trefethen, SIAM Rev. 64, 132, 2022).
 
 Coordinates whose field h_j = Σ_{k≤j} L_jk z_k has a kink κ are integrated panel by panel: given the earlier coordinates
 the kink sits at z_j = (κ − Σ_{k<j} L_jk z_k)/L_jj, and Gauss-Legendre panels meet there.
@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 def _smooth_grid(d: int, spacing: float, radius: float) -> tuple[Array, Array]:
     """Nodes (points, d) and weights of the trapezoidal rule inside the ball."""
     half = int(radius / spacing)
-    z = spacing * np.arange(-half, half + 1)
+    z: Array = spacing * np.arange(-half, half + 1, dtype=float)
     nodes = np.zeros((1, 0))
     for _ in range(d):
         nodes = _product(nodes, np.tile(z, (len(nodes), 1)))

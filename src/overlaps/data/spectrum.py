@@ -33,7 +33,7 @@ class Spectrum:
             raise InputError("eigenvalues: expected at least one, got none")
         if values.min() < 0:
             raise InputError(
-                f"eigenvalues: a covariance has none below zero, got {values.min():g} at position {int(values.argmin())}"
+                f"eigenvalues: expected none below zero, got {values.min():g} at position {int(values.argmin())}"
             )
         if values.max() == 0:
             raise InputError("eigenvalues: at least one must be above zero, or inputs carry no signal")

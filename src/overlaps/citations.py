@@ -1,0 +1,37 @@
+"""The papers behind a result, so that users can cite what they used."""
+
+from __future__ import annotations
+
+from .trajectory import Trajectory
+
+SAAD_SOLLA = "D. Saad and S. A. Solla, On-line learning in soft committee machines, Phys. Rev. E 52, 4225 (1995)."
+BIEHL_SCHWARZE = "M. Biehl and H. Schwarze, Learning by on-line gradient descent, J. Phys. A 28, 643 (1995)."
+GOLDT = (
+    "S. Goldt, M. Advani, A. M. Saxe, F. Krzakala and L. Zdeborova, Dynamics of stochastic gradient descent for two-layer "
+    "neural networks in the teacher-student setup, NeurIPS (2019)."
+)
+YOSHIDA_OKADA = (
+    "Y. Yoshida and M. Okada, Data-dependence of plateau phenomenon in learning with neural network: statistical "
+    "mechanical analysis, NeurIPS (2019)."
+)
+PLACKETT = "R. L. Plackett, A reduction formula for normal multivariate integrals, Biometrika 41, 351 (1954)."
+CHO_SAUL = "Y. Cho and L. K. Saul, Kernel methods for deep learning, NeurIPS (2009)."
+TREFETHEN = "L. N. Trefethen, Exactness of quadrature formulas, SIAM Review 64, 132 (2022)."
+DORMAND_PRINCE = "E. Hairer, S. P. Norsett and G. Wanner, Solving Ordinary Differential Equations I, Springer (1993)."
+
+
+def of_trajectory(result: Trajectory) -> list[str]:
+    """References for the equations and numerical methods that produced `result`."""
+    how = str(result.data.attrs["averages"])
+    papers = [SAAD_SOLLA, BIEHL_SCHWARZE]
+    if result.start.fractions.size > 1:
+        papers.append(YOSHIDA_OKADA)
+    if result.problem is not None and result.problem.student.train_readout:
+        papers.append(GOLDT)
+    if "relu" in how:
+        papers += [CHO_SAUL, PLACKETT]
+    if "quadrature" in how:
+        papers.append(TREFETHEN)
+    if result.scale == "macro":
+        papers.append(DORMAND_PRINCE)
+    return papers
