@@ -1,0 +1,55 @@
+# Everything runs from a checkout: `make demo` and `make test` set up what they need.
+# PYTHON is only used to create the environment; it must be 3.11 or newer.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+
+.PHONY: help setup demo test lint bench docs clean
+
+help:
+	@echo "make demo    set up, run the demonstration, say where its picture and verdict are"
+	@echo "make test    set up, run the tests and every example in the documentation"
+	@echo "make lint    set up, run ruff and basedpyright"
+	@echo "make bench   set up, measure the speed of the three scales"
+	@echo "make docs    set up, build the documentation into docs/_build/html"
+	@echo "make setup   set up only: the pinned packages in $(VENV)"
+	@echo "make clean   remove what the above have built"
+
+setup: $(STAMP)
+
+# The stamp is newer than both files exactly when the environment holds what they ask for.
+$(STAMP): pyproject.toml requirements.lock.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "overlaps needs Python 3.11 or newer; pass one with: make PYTHON=python3.12 setup" >&2; exit 1; }
+	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: setup
+	$(BIN)/overlaps demo --out demo-output
+
+# One BLAS thread: the matrices are small, and runs are already parallel.
+test: export OPENBLAS_NUM_THREADS := 1
+test: setup
+	$(BIN)/python -m pytest
+
+lint: setup
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/basedpyright
+
+# One BLAS thread on both sides of every ratio.
+bench: export OPENBLAS_NUM_THREADS := 1
+bench: setup
+	$(BIN)/python -m benchmarks
+
+docs: setup
+	$(BIN)/sphinx-build -W --keep-going --quiet docs docs/_build/html
+	@echo "documentation: docs/_build/html/index.html"
+
+clean:
+	rm -rf $(VENV) docs/_build demo-output build dist .pytest_cache .ruff_cache .hypothesis
+	find src tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
