@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from .activations import Activation as Activation
     from .algorithms import OnlineSGD as OnlineSGD
     from .averages import gaussian_averages as gaussian_averages
+    from .comparison import Verdict as Verdict
+    from .comparison import compare as compare
     from .data import GaussianInputs as GaussianInputs
     from .data import Isotropic as Isotropic
     from .data import PowerLaw as PowerLaw
@@ -26,6 +28,8 @@ if TYPE_CHECKING:
     from .micro import train as train
     from .network import Committee as Committee
     from .problem import Problem as Problem
+    from .scaling import Scaling as Scaling
+    from .scaling import check_scaling as check_scaling
     from .start import Start as Start
     from .start import draw as draw
     from .times import logtimes as logtimes
@@ -43,9 +47,13 @@ _HOME = {
     "OnlineSGD": "algorithms",
     "PowerLaw": "data",
     "Problem": "problem",
+    "Scaling": "scaling",
     "Spectrum": "data",
     "Start": "start",
     "Trajectory": "trajectory",
+    "Verdict": "comparison",
+    "check_scaling": "scaling",
+    "compare": "comparison",
     "draw": "start",
     "gaussian_averages": "averages",
     "load": "trajectory",

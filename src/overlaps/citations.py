@@ -7,8 +7,8 @@ from .trajectory import Trajectory
 SAAD_SOLLA = "D. Saad and S. A. Solla, On-line learning in soft committee machines, Phys. Rev. E 52, 4225 (1995)."
 BIEHL_SCHWARZE = "M. Biehl and H. Schwarze, Learning by on-line gradient descent, J. Phys. A 28, 643 (1995)."
 GOLDT = (
-    "S. Goldt, M. Advani, A. M. Saxe, F. Krzakala and L. Zdeborova, Dynamics of stochastic gradient descent for two-layer "
-    "neural networks in the teacher-student setup, NeurIPS (2019)."
+    "S. Goldt, M. Advani, A. M. Saxe, F. Krzakala and L. Zdeborova, Dynamics of stochastic gradient descent for "
+    "two-layer neural networks in the teacher-student setup, NeurIPS (2019)."
 )
 YOSHIDA_OKADA = (
     "Y. Yoshida and M. Okada, Data-dependence of plateau phenomenon in learning with neural network: statistical "

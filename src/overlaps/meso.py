@@ -15,6 +15,8 @@ the student learns. A level with n_b ≤ K + M keeps its n_b coordinates themsel
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
@@ -67,8 +69,8 @@ def _advance(
     """`steps` steps of the chain, in place.
 
     teach (B, M, K+M), span (B, K, K+M): coordinates of teachers and students in the frame; in a large level the last K
-    coordinates of the students are in residual (B, K, K+1) instead. width (B,): coordinates in use, rest (B,): dimensions
-    outside the frame.
+    coordinates of the students are in residual (B, K, K+1) instead. width (B,): coordinates in use, rest (B,):
+    dimensions outside the frame.
     """
     B, M = teach.shape[0], teach.shape[1]
     K = span.shape[1]
@@ -113,18 +115,48 @@ def _advance(
                 v[k] = keep_v * v[k] - readout_rate / size * dv[k]
 
 
+@njit(nogil=True)
+def _overlaps(teach, span, residual, width, Q, R):  # pragma: no cover - compiled
+    B, M = teach.shape[0], teach.shape[1]
+    K = span.shape[1]
+    for b in range(B):
+        for k in range(K):
+            for m in range(M):
+                total = 0.0
+                for j in range(width[b]):
+                    total += span[b, k, j] * teach[b, m, j]
+                R[b, k, m] = total
+            for l in range(k + 1):
+                total = 0.0
+                for j in range(width[b]):
+                    total += span[b, k, j] * span[b, l, j]
+                for j in range(K):
+                    total += residual[b, k, j] * residual[b, l, j]
+                Q[b, k, l] = Q[b, l, k] = total
+
+
+@njit(nogil=True)
+def _visit(kernel, stops, done, Q, R, V, teach, span, residual, width, rest, root, v, u, size, rates, noise, rng):
+    for i in range(stops.size):  # pragma: no cover - compiled
+        _advance(kernel, teach, span, residual, width, rest, root, v, u, size, rates, noise, stops[i] - done, rng)
+        done = stops[i]
+        _overlaps(teach, span, residual, width, Q[i], R[i])
+        V[i] = v
+
+
 class Chain:
     """One run of the overlap chain."""
 
-    chunk = 20_000  # steps between looks at progress and divergence
+    rng: np.random.Generator
+    chunk = 50_000  # steps between looks at progress and divergence
 
-    def __init__(self, problem: Problem, start: Start, rng: np.random.Generator) -> None:
+    def __init__(self, problem: Problem, start: Start) -> None:
         assert start.size is not None and start.dimensions is not None
-        self.rng, self.kernel = rng, problem.kernel
+        self.kernel = problem.kernel
         K, M = start.v.size, start.u.size
         B = start.fractions.size
         self.K, self.M = K, M
-        self.v, self.u = start.v.copy(), start.u.copy()
+        self.v, self.u = start.v, start.u
         self.size = float(start.size)
         self.rates = (problem.algorithm.rate, problem.readout_rate, problem.algorithm.decay)
         self.noise = problem.label_noise
@@ -133,6 +165,7 @@ class Chain:
         self.rest = start.dimensions - self.width
         self.teach, self.span = np.zeros((B, M, K + M)), np.zeros((B, K, K + M))
         self.residual = np.zeros((B, K, K + 1))
+        self.done = 0
         teachers_first = np.concatenate([np.arange(K, K + M), np.arange(K)])
         for b, gram in enumerate(start.gram[:, teachers_first][:, :, teachers_first]):
             rows = coordinates(gram, int(self.width[b]), triangular=bool(self.rest[b] > 0))
@@ -144,29 +177,24 @@ class Chain:
             else:
                 self.span[b, :, :n] = rows[M:]
 
-    def advance(self, steps: int) -> None:
-        _advance(
-            self.kernel,
-            self.teach,
-            self.span,
-            self.residual,
-            self.width,
-            self.rest,
-            self.root,
-            self.v,
-            self.u,
-            self.size,
-            self.rates,
-            self.noise,
-            steps,
-            self.rng,
-        )
+    def fresh(self, rng: np.random.Generator) -> Chain:
+        """A run from here with its own samples."""
+        new = copy(self)
+        new.rng = rng
+        new.span, new.residual, new.v = self.span.copy(), self.residual.copy(), self.v.copy()
+        return new
 
-    def overlaps(self) -> tuple[Array, Array, Array]:
-        """Q (levels, K, K), R (levels, K, M), v (K,)."""
-        residual = self.residual[:, :, : self.K]
-        Q = self.span @ self.span.transpose(0, 2, 1) + residual @ residual.transpose(0, 2, 1)
-        return Q, self.span @ self.teach.transpose(0, 2, 1), self.v
+    def visit(self, stops: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+        """Go to each step of `stops` and tell Q (stops, levels, K, K), R (stops, levels, K, M), v (stops, K)."""
+        n, B = stops.size, self.root.size
+        Q, R = np.empty((n, B, self.K, self.K)), np.empty((n, B, self.K, self.M))
+        V = np.empty((n, self.K))
+        _visit(
+            self.kernel, stops, self.done, Q, R, V, self.teach, self.span, self.residual, self.width, self.rest,
+            self.root, self.v, self.u, self.size, self.rates, self.noise, self.rng,
+        )  # fmt: skip
+        self.done = int(stops[-1])
+        return Q, R, V
 
 
 def coordinates(gram: Array, width: int, triangular: bool) -> Array:
@@ -203,4 +231,5 @@ def sample(
     """
     if start.size is None:
         raise InputError("start: meso needs a size; pass size= to Start.from_overlaps, or use draw")
-    return record("meso", Chain, problem, start, times, runs, seed, levels=levels, progress=progress)
+    start.check_fits(problem)
+    return record("meso", Chain(problem, start), problem, start, times, runs, seed, levels=levels, progress=progress)

@@ -12,6 +12,8 @@ so that only S × K numbers are sequential and the rest is three matrix products
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
@@ -123,27 +125,43 @@ def _blocked(kernel, W, B, root, v, u, rates, noise, steps, rng):  # pragma: no 
 class Weights:
     """One training run."""
 
-    def __init__(self, problem: Problem, start: Start, rng: np.random.Generator) -> None:
+    rng: np.random.Generator
+
+    def __init__(self, problem: Problem, start: Start) -> None:
         assert start.student is not None and start.teacher is not None and start.dimensions is not None
-        self.rng, self.kernel = rng, problem.kernel
-        self.W, self.B = start.student.copy(), start.teacher
-        self.v, self.u = start.v.copy(), start.u.copy()
+        self.kernel = problem.kernel
+        self.W, self.B = start.student, start.teacher
+        self.v, self.u = start.v, start.u
         self.dimensions = start.dimensions
         self.root = np.repeat(np.sqrt(problem.data.eigenvalues), start.dimensions)
         self.rates = (problem.algorithm.rate, problem.readout_rate, problem.algorithm.decay)
         self.noise = problem.label_noise
+        self.done = 0
         K, N = self.W.shape
         self.engine = _blocked if K >= BLOCKED_FROM else _direct
-        # about a tenth of a second between looks at progress and divergence
-        self.chunk = max(BLOCK, 40_000_000 // (N * (2 * K + start.u.size)))
+        # a few tenths of a second between looks at progress and divergence
+        self.chunk = max(BLOCK, 100_000_000 // (N * (2 * K + start.u.size)))
+
+    def fresh(self, rng: np.random.Generator) -> Weights:
+        """A run from here with its own samples."""
+        new = copy(self)
+        new.rng = rng
+        new.W, new.v = self.W.copy(), self.v.copy()
+        return new
 
     def advance(self, steps: int) -> None:
         self.engine(self.kernel, self.W, self.B, self.root, self.v, self.u, self.rates, self.noise, steps, self.rng)
+        self.done += steps
 
-    def overlaps(self) -> tuple[Array, Array, Array]:
-        """Q (levels, K, K), R (levels, K, M), v (K,)."""
-        Q, R, _ = block_overlaps(self.W, self.B, self.dimensions)
-        return Q, R, self.v
+    def visit(self, stops: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+        """Go to each step of `stops` and tell Q (stops, levels, K, K), R (stops, levels, K, M), v (stops, K)."""
+        K, M, B, n = len(self.W), len(self.B), self.dimensions.size, stops.size
+        Q, R, V = np.empty((n, B, K, K)), np.empty((n, B, K, M)), np.empty((n, K))
+        for i, stop in enumerate(stops):
+            self.advance(int(stop) - self.done)
+            Q[i], R[i], _ = block_overlaps(self.W, self.B, self.dimensions)
+            V[i] = self.v
+        return Q, R, V
 
 
 def train(
@@ -168,4 +186,5 @@ def train(
         raise InputError(
             "start: micro needs weights; use draw or Start.from_weights (sample gives the same law from overlaps)"
         )
-    return record("micro", Weights, problem, start, times, runs, seed, levels=levels, progress=progress)
+    start.check_fits(problem)
+    return record("micro", Weights(problem, start), problem, start, times, runs, seed, levels=levels, progress=progress)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import threading
 import time as clock
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
@@ -29,13 +28,13 @@ STREAMS = {"micro": 1, "meso": 2}  # so that the same seed gives the scales diff
 
 
 class Walker(Protocol):
-    """One run: it steps, and tells its overlaps."""
+    """One run: it goes to given steps and tells its overlaps there."""
 
     chunk: int
 
-    def advance(self, steps: int) -> None: ...
+    def fresh(self, rng: np.random.Generator) -> Walker: ...
 
-    def overlaps(self) -> tuple[Array, Array, Array]: ...
+    def visit(self, stops: NDArray[np.int64]) -> tuple[Array, Array, Array]: ...
 
 
 class _Diverged(Exception):
@@ -45,28 +44,55 @@ class _Diverged(Exception):
 
 
 class _Tape:
-    """What is kept of the runs: overlaps of the fields, and of every level on request."""
+    """What is kept of the runs at the stops: overlaps of the fields, and of every level on request."""
 
-    def __init__(self, problem: Problem, start: Start, runs: int, times: int, levels: bool) -> None:
+    def __init__(self, problem: Problem, start: Start, runs: int, stops: int, levels: bool) -> None:
         B, K, M = start.R.shape
         self.omega = problem.data.eigenvalues
-        self.Q, self.R = np.full((runs, times, K, K), np.nan), np.full((runs, times, K, M), np.nan)
-        self.v = np.full((runs, times, K), np.nan)
-        self.levels = (
-            (np.full((runs, times, B, K, K), np.nan), np.full((runs, times, B, K, M), np.nan)) if levels else None
-        )
+        self.Q, self.R = np.full((runs, stops, K, K), np.nan), np.full((runs, stops, K, M), np.nan)
+        self.v = np.full((runs, stops, K), np.nan)
+        self.Q_levels = np.full((runs, stops, B, K, K), np.nan) if levels else None
+        self.R_levels = np.full((runs, stops, B, K, M), np.nan) if levels else None
 
-    def write(self, run: int, i: int, Q: Array, R: Array, v: Array) -> None:
-        self.Q[run, i] = np.tensordot(self.omega, Q, 1)
-        self.R[run, i] = np.tensordot(self.omega, R, 1)
-        self.v[run, i] = v
-        if self.levels is not None:
-            self.levels[0][run, i], self.levels[1][run, i] = Q, R
+    def write(self, run: int, at: slice, Q: Array, R: Array, v: Array) -> None:
+        self.Q[run, at] = np.einsum("b,tbij->tij", self.omega, Q)
+        self.R[run, at] = np.einsum("b,tbij->tij", self.omega, R)
+        self.v[run, at] = v
+        if self.Q_levels is not None and self.R_levels is not None:
+            self.Q_levels[run, at], self.R_levels[run, at] = Q, R
+
+
+def schedule(times: Array, size: int) -> tuple[NDArray[np.int64], Array]:
+    """Steps to stop at, and the weights (times, stops) that interpolate linearly between neighbouring ones."""
+    exact = times * size
+    floor = np.floor(exact + 1e-9).astype(np.int64)
+    share = np.where(exact - floor > 1e-9, exact - floor, 0.0)
+    stops = np.unique(np.concatenate([floor, floor[share > 0] + 1]))
+    weights = np.zeros((times.size, stops.size))
+    rows = np.arange(times.size)
+    weights[rows, np.searchsorted(stops, floor)] = 1 - share
+    between = share > 0
+    weights[rows[between], np.searchsorted(stops, floor[between] + 1)] = share[between]
+    return stops, weights
+
+
+def _segments(stops: NDArray[np.int64], chunk: int) -> list[tuple[NDArray[np.int64], slice]]:
+    """Groups of stops about `chunk` steps long, with the places of the recorded ones; long gaps are broken up."""
+    groups: list[tuple[NDArray[np.int64], slice]] = []
+    done, first = 0, 0
+    while first < stops.size:
+        while stops[first] - done > chunk:
+            done += chunk
+            groups.append((np.array([done], np.int64), slice(0, 0)))
+        last = int(np.searchsorted(stops, max(done + chunk, stops[first]), side="right"))
+        groups.append((stops[first:last], slice(first, last)))
+        done, first = int(stops[last - 1]), last
+    return groups
 
 
 def record(
     scale: str,
-    make: Callable[[Problem, Start, np.random.Generator], Walker],
+    walker: Walker,
     problem: Problem,
     start: Start,
     times: ArrayLike,
@@ -76,60 +102,43 @@ def record(
     levels: bool,
     progress: bool,
 ) -> Trajectory:
-    """Run `runs` walkers in threads and record their overlaps at `times`."""
+    """Run `runs` copies of `walker` in threads and record their overlaps at `times`."""
     began = clock.perf_counter()
-    start.check_fits(problem)
     t = grid(times)
     runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
     assert start.size is not None
     size = start.size
-    total = int(np.ceil(t[-1] * size - 1e-9))
-    if total > 10**13:
-        raise InputError(f"times: {t[-1]:g} at size {size} is {total:.1e} steps; use a smaller time or size, or macro")
+    if t[-1] * size > 1e13:
+        raise InputError(
+            f"times: {t[-1]:g} at size {size} is {t[-1] * size:.1e} steps; use a smaller time or size, or macro"
+        )
     how = method_for(problem, start.u)
-    generators = [
-        np.random.Generator(np.random.SFC64(s)) for s in np.random.SeedSequence([seed, STREAMS[scale]]).spawn(runs)
-    ]
-    tape = _Tape(problem, start, runs, t.size, levels)
-    bar = tqdm(
-        total=runs * total, desc=scale, unit="step", unit_scale=True, delay=2, disable=None if progress else True
-    )
-    lock, stop = threading.Lock(), threading.Event()
+    stops, weights = schedule(t, size)
+    segments = _segments(stops, walker.chunk)
+    streams = np.random.SeedSequence([seed, STREAMS[scale]]).spawn(runs)
+    tape = _Tape(problem, start, runs, stops.size, levels)
+    total = int(stops[-1])
+    hidden = None if progress else True  # None: shown on a terminal only
+    bar = tqdm(total=runs * total, desc=scale, unit="step", unit_scale=True, delay=2, disable=hidden)
+    stop = threading.Event()
 
     def one(run: int) -> None:
-        walker = make(problem, start, generators[run])
+        mine = walker.fresh(np.random.Generator(np.random.SFC64(streams[run])))
         done = 0
-        before: tuple[Array, ...] = ()
-
-        def go(to: int) -> None:
-            nonlocal done
-            while done < to and not stop.is_set():
-                steps = min(walker.chunk, to - done)
-                walker.advance(steps)
-                done += steps
-                with lock:
-                    bar.update(steps)
-                Q, R, v = walker.overlaps()
-                if not max(np.abs(Q).max(), np.abs(v).max()) < LIMIT:
-                    stop.set()
-                    raise _Diverged(run, done / size, largest_overlap(Q, R, v, tape.omega))
-
-        for i, at in enumerate(t):
-            exact = at * size
-            whole_steps = int(np.floor(exact + 1e-9))
-            share = max(0.0, exact - whole_steps)
-            if done <= whole_steps:  # else: a second time between the same two steps
-                go(whole_steps)
-                before = tuple(x.copy() for x in walker.overlaps())
-            if share > 1e-9:
-                go(whole_steps + 1)
-                after = walker.overlaps()
-                values = [(1 - share) * a + share * b for a, b in zip(before, after, strict=True)]
-            else:
-                values = list(before)
+        for group, at in segments:
             if stop.is_set():
                 return
-            tape.write(run, i, *values)
+            Q, R, v = mine.visit(group)
+            good = (np.abs(Q).reshape(len(Q), -1).max(1) < LIMIT) & (np.abs(v).max(1) < LIMIT)
+            if at.stop > at.start:
+                upto = len(good) if good.all() else int(good.argmin())
+                tape.write(run, slice(at.start, at.start + upto), Q[:upto], R[:upto], v[:upto])
+            if not good.all():
+                stop.set()
+                i = int(good.argmin())
+                raise _Diverged(run, group[i] / size, largest_overlap(Q[i], R[i], v[i], tape.omega))
+            bar.update(int(group[-1]) - done)
+            done = int(group[-1])
 
     workers = min(runs, os.cpu_count() or 1)
     failure: _Diverged | None = None
@@ -145,23 +154,30 @@ def record(
             stop.set()
             raise
 
-    def trajectory(count: int) -> Trajectory:
-        seconds = clock.perf_counter() - began
-        cost = f"{runs} x {total:,} steps, {seconds:.2g} s"
-        blocks = None if tape.levels is None else (tape.levels[0][:, :count], tape.levels[1][:, :count])
-        return assemble(
-            scale, problem, start, t[:count], tape.Q[:, :count], tape.R[:, :count], tape.v[:, :count], how,
-            levels=blocks, seed=seed, cost=cost,
-        )  # fmt: skip
+    seconds = clock.perf_counter() - began
+    cost = f"{runs} x {total:,} steps, {seconds:.2g} s"
 
-    if failure is not None:
-        finished = np.all(np.isfinite(tape.v), axis=(0, 2))
-        count = int(finished.argmin()) if not finished.all() else t.size
-        raise NumericalError(
-            f"{scale}: an overlap grew without bound: {failure.quantity} in run {failure.run} by time "
-            f"{failure.time:.6g}; reduce rate (now {problem.algorithm.rate:g}) or stop earlier",
-            quantity=failure.quantity.split(" =")[0],
-            time=failure.time,
-            partial=trajectory(count) if count else None,
-        )
-    return trajectory(t.size)
+    def trajectory(count: int) -> Trajectory:
+        known = stops.size if count == t.size else int(np.searchsorted(stops, np.ceil(t[count - 1] * size - 1e-9))) + 1
+
+        def at_times(x: Array) -> Array:
+            return np.einsum("ts,rs...->rt...", weights[:count, :known], x[:, :known])
+
+        blocks = None
+        if tape.Q_levels is not None and tape.R_levels is not None:
+            blocks = (at_times(tape.Q_levels), at_times(tape.R_levels))
+        Q, R, v = at_times(tape.Q), at_times(tape.R), at_times(tape.v)
+        return assemble(scale, problem, start, t[:count], Q, R, v, how, levels=blocks, seed=seed, cost=cost)
+
+    if failure is None:
+        return trajectory(t.size)
+    finished = np.isfinite(tape.v).all(axis=(0, 2))
+    reached = stops[finished][-1] if finished.any() else -1
+    count = int(np.count_nonzero(np.ceil(t * size - 1e-9) <= reached))
+    raise NumericalError(
+        f"{scale}: an overlap grew without bound: {failure.quantity} in run {failure.run} by time "
+        f"{failure.time:.6g}; reduce rate (now {problem.algorithm.rate:g}) or stop earlier",
+        quantity=failure.quantity.split(" =")[0],
+        time=failure.time,
+        partial=trajectory(count) if count else None,
+    )

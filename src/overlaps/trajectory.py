@@ -174,7 +174,7 @@ def assemble(
     seed: int = 0,
     cost: str,
 ) -> Trajectory:
-    """Build a trajectory from Q (run, time, K, K), R (run, time, K, M), v (run, time, K) and those per level, if kept."""
+    """Build a trajectory from Q (run, time, K, K), R (run, time, K, M), v (run, time, K); levels: Q, R per level."""
     eigenvalues = problem.data.eigenvalues
     T = np.einsum("b,bij->ij", eigenvalues, start.T)
     C = field_covariance(Q, R, T)

@@ -50,7 +50,7 @@ def _values(value, H, K, v):  # pragma: no cover - compiled
 
 @njit
 def _pair_moments(g_a, dg_a, g_b, dg_b, L, z, w, moved):  # pragma: no cover - compiled
-    """(E[g_a g_b], E[g'_a g'_b], E[g'_a g_b z_1]) for a = L_11 z_1 and b = L_21 z_1 + L_22 z_2 (b = a in one dimension)."""
+    """(E[g_a g_b], E[g'_a g'_b], E[g'_a g_b z_1]) for a = L_11 z_1, b = L_21 z_1 + L_22 z_2 (or b = a)."""
     d = z.shape[1]
     both, slopes, stein = 0.0, 0.0, 0.0
     first, slope, second = 0.0, 0.0, 0.0

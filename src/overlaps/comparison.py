@@ -1,0 +1,251 @@
+"""Does theory agree with simulation? A verdict with z-scores, instead of curves laid over each other.
+
+At every point (one entry of one variable at one time) the deviation of the mean over runs from the theory is divided
+by its standard error, after taking off the theory's own numerical error; Student's t distribution turns this into a
+p-value (Welch's if both sides are simulations), shown as an equivalent z-score, and Holm's method corrects for the
+number of points.
+
+- **agrees**: no point deviates, and half the points of each variable would have shown a deviation of `resolve` times
+  its largest value.
+- **underpowered**: no point deviates, but the runs could not have shown one; or one does, and they cannot tell whether
+  it shrinks with N.
+- **finite-size**: some point deviates, and the deviation at the deviating points shrinks as 1/N: the overlap chain is
+  run at N/2 and N/4 from the same overlaps, and the power of N fitted to all three sizes is about 1, not about 0.
+- **disagrees**: some point deviates and it does not shrink so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from scipy import stats
+
+from .checks import number
+from .errors import InputError
+from .points import Exponent, Points, fit_decay, holm, points
+from .trajectory import VARIABLES, Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+VERDICTS = ("agrees", "finite-size", "disagrees", "underpowered")
+
+
+@dataclass(frozen=True, eq=False)
+class Verdict:
+    """The outcome of a comparison.
+
+    Attributes
+    ----------
+    verdict: ``"agrees"``, ``"finite-size"``, ``"disagrees"`` or ``"underpowered"``.
+    reason: one sentence with the numbers behind it.
+    table: dataset over `point` with variable, entry, time, deviation, standard_error, z and the adjusted p.
+    exponent: power of N with which the deviation shrinks, where it was measured.
+    """
+
+    verdict: str
+    reason: str
+    table: xr.Dataset
+    exponent: Exponent | None
+    theory: Trajectory
+    simulation: Trajectory
+
+    def __repr__(self) -> str:
+        n = self.simulation
+        lines = [
+            f"{self.verdict}: {self.theory.scale} against {n.scale} (N = {n.size}, {n.runs} runs), "
+            f"{self.table.sizes['point']} points",
+            f"  {self.reason}",
+            "  largest |z| (uncorrected) at its time:",
+        ]
+        for name in VARIABLES:
+            rows = np.flatnonzero(self.table["variable"].values == name)
+            if rows.size:
+                i = rows[int(np.argmax(np.abs(self.table["z"].values[rows])))]
+                at = self.table.isel(point=i)
+                lines.append(
+                    f"    {name + str(at['entry'].values):<12} z = {float(at['z']):+.2f} at time {float(at['time']):g} "
+                    f"(deviation {float(at['deviation']):+.2g} ± {float(at['standard_error']):.1g}, "
+                    f"corrected p = {float(at['p_adjusted']):.2g})"
+                )
+        return "\n".join(lines)
+
+    def plot(self, name: str = "error", ax: Axes | None = None) -> Axes:
+        """Both trajectories of a variable, laid over each other."""
+        ax = self.theory.plot(name, ax, color="k")
+        self.simulation.plot(name, ax)
+        ax.set_title(f"{self.verdict} ({self.theory.scale} against {self.simulation.scale})")
+        ax.legend()
+        return ax
+
+    def to_dict(self) -> dict[str, Any]:
+        """The verdict as plain values, for JSON."""
+        worst = self.table.isel(point=int(np.argmax(np.abs(self.table["z"].values))))
+        return {
+            "verdict": self.verdict,
+            "reason": self.reason,
+            "theory": self.theory.scale,
+            "simulation": self.simulation.scale,
+            "size": self.simulation.size,
+            "runs": self.simulation.runs,
+            "points": int(self.table.sizes["point"]),
+            "largest_z": float(worst["z"]),
+            "largest_z_at": {
+                "variable": str(worst["variable"].values) + str(worst["entry"].values),
+                "time": float(worst["time"]),
+            },
+            "exponent": None
+            if self.exponent is None
+            else {"value": self.exponent.value, "low": self.exponent.low, "high": self.exponent.high},
+        }
+
+
+def compare(
+    theory: Trajectory,
+    simulation: Trajectory,
+    *,
+    level: float = 0.01,
+    resolve: float = 0.1,
+    finite_size: bool = True,
+    seed: int = 0,
+) -> Verdict:
+    """Compare a theory (macro, or meso as a reference law) with runs (micro or meso) at the same times.
+
+    Parameters
+    ----------
+    level: chance of calling a correct theory deviating, over all points together.
+    resolve: deviation, relative to the largest value of a variable, that the runs must be able to show to count as
+        agreement.
+    finite_size: where points deviate, measure at N/2 and N/4 whether the deviation shrinks (costs about two more meso
+        runs of the same length); otherwise the verdict is ``"disagrees"``.
+    seed: of those extra runs and of the bootstrap.
+    """
+    level, resolve = number("level", level, above=0), number("resolve", resolve, above=0)
+    a, b = _matched(theory, simulation)
+    if simulation.scale == "macro":
+        raise InputError("simulation: expected runs (micro or meso), got macro; pass the theory first")
+    deviation, error, freedom, slack = _deviation(theory, simulation, a, b)
+    scale = np.array([max(float(np.abs(theory.data[n]).max()), 1e-12) for n in a.variable])
+    still = error <= 1e-13 * scale  # constants, and the common start
+    broken = still & (np.abs(deviation) > slack + 1e-9 * scale)
+    live = ~still | broken
+    if not np.any(live):
+        raise InputError("compare: nothing moves between the first and the last time; use later times")
+    excess = np.maximum(np.abs(deviation) - slack, 0.0)
+    t = np.where(still, np.where(broken, np.inf, 0.0), excess / np.where(still, 1.0, error))
+    p = np.maximum(2 * stats.t.sf(t, freedom), 1e-300)
+    adjusted = np.ones_like(p)
+    adjusted[live] = holm(p[live])
+    table = xr.Dataset(
+        {
+            "variable": ("point", a.variable),
+            "entry": ("point", a.entry),
+            "time": ("point", a.time),
+            "deviation": ("point", deviation),
+            "standard_error": ("point", error),
+            "z": ("point", np.sign(deviation) * stats.norm.isf(p / 2)),
+            "p_adjusted": ("point", adjusted),
+        }
+    ).isel(point=np.flatnonzero(live))
+    deviating = adjusted < level
+
+    def verdict(word: str, reason: str, exponent: Exponent | None = None) -> Verdict:
+        return Verdict(word, reason, table, exponent, theory, simulation)
+
+    if simulation.runs < 2:
+        return verdict("underpowered", "one run has no standard error; use runs=2 or more, better 10")
+    if not np.any(deviating):
+        critical = stats.t.isf(level / (2 * np.count_nonzero(live)), freedom)
+        visible = np.where(live, critical * error / scale, 0.0)
+        seen = {
+            n: float(np.median(visible[live & (a.variable == n)]))
+            for n in VARIABLES
+            if np.any(live & (a.variable == n))
+        }
+        worst = max(seen, key=lambda n: seen[n])
+        if seen[worst] > resolve:
+            return verdict(
+                "underpowered",
+                f"no point deviates, but a deviation of {worst} below {seen[worst]:.0%} of its largest value would "
+                f"have gone unseen (resolve = {resolve:.0%}); use more runs or a larger size",
+            )
+        return verdict(
+            "agrees",
+            f"no point deviates at level {level:g}; a deviation of {max(seen.values()):.2g} of a variable's largest "
+            "value would have been seen",
+        )
+    count = int(np.count_nonzero(deviating))
+    found = f"{count} of {int(np.count_nonzero(live))} points deviate at level {level:g}"
+    if not finite_size:
+        return verdict("disagrees", f"{found}; whether this shrinks with N was not measured")
+    exponent, obstacle = _shrinks(theory, simulation, b, deviating, seed)
+    if exponent is None:
+        return verdict("disagrees", f"{found}; whether this shrinks with N could not be measured: {obstacle}")
+    measured = f"the deviation goes as N^-a with a = {exponent} over N/4, N/2, N"
+    if exponent.high < 0.75:
+        return verdict("disagrees", f"{found}, and {measured}, not as 1/N", exponent)
+    if exponent.low > 0.25:
+        return verdict("finite-size", f"{found}, and {measured}, as 1/N should", exponent)
+    return verdict(
+        "underpowered", f"{found}, but {measured}: more runs are needed to tell 1/N from a constant", exponent
+    )
+
+
+def _matched(theory: Trajectory, simulation: Trajectory) -> tuple[Points, Points]:
+    if theory.time.shape != simulation.time.shape or not np.allclose(theory.time, simulation.time, rtol=1e-12, atol=0):
+        raise InputError(
+            f"compare: the times differ ({theory.time.size} up to {theory.time[-1]:g} against {simulation.time.size} "
+            f"up to {simulation.time[-1]:g}); compute both on one grid"
+        )
+    shapes = [(r.start.v.size, r.start.u.size) for r in (theory, simulation)]
+    if shapes[0] != shapes[1]:
+        raise InputError(f"compare: (student, teacher) units differ, {shapes[0]} against {shapes[1]}")
+    return points(theory), points(simulation)
+
+
+def _deviation(theory: Trajectory, simulation: Trajectory, a: Points, b: Points) -> tuple[Array, Array, Array, Array]:
+    """Deviation, its standard error, degrees of freedom and the theory's own error, all (points,)."""
+    squares, freedoms = [], []
+    for side in (a, b):
+        n = len(side.values)
+        squares.append(side.values.var(0, ddof=1) / n if n > 1 else np.zeros(side.values.shape[1]))
+        freedoms.append(max(n - 1, 1))
+    total = squares[0] + squares[1]
+    shares = squares[0] ** 2 / freedoms[0] + squares[1] ** 2 / freedoms[1]
+    freedom = np.where(shares > 0, total**2 / np.where(shares > 0, shares, 1.0), 1.0)
+    slack = np.array([theory.accuracy(n) + simulation.accuracy(n) for n in a.variable])
+    return b.values.mean(0) - a.values.mean(0), np.sqrt(total), freedom, slack
+
+
+def _shrinks(
+    theory: Trajectory, simulation: Trajectory, b: Points, deviating: NDArray[np.bool_], seed: int
+) -> tuple[Exponent | None, str]:
+    from .meso import sample
+
+    if theory.scale != "macro":
+        return None, "both sides are simulations at finite size"
+    if simulation.problem is None:
+        return None, "the problem's functions are not in the file"
+    assert simulation.size is not None
+    runs = [b.values[:, deviating]]
+    sizes = [simulation.size]
+    for part in (2, 4):
+        size = simulation.size // part
+        try:
+            start = simulation.start.at_size(simulation.problem, size)
+        except InputError as error:
+            return None, f"N/{part} = {size} is too small ({error})"
+        more = sample(
+            simulation.problem, start, simulation.time, runs=max(part * simulation.runs, 64), seed=seed + part
+        )
+        runs.append(points(more).values[:, deviating])
+        sizes.append(size)
+    reference = points(theory).values.mean(0)[deviating]
+    if any(np.any(r.var(0) == 0) for r in runs):
+        return None, "some deviating points do not fluctuate"
+    return fit_decay(np.array(sizes, float), runs, reference, seed), ""

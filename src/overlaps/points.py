@@ -1,0 +1,116 @@
+"""Statistics shared by comparison and scaling: trajectories as columns of points, and fits of power laws in N.
+
+A *point* is one entry of one variable at one time (Q counted once per unordered pair). Runs are independent rows, so
+standard errors and bootstrap resampling go over rows, however strongly points depend on each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .trajectory import VARIABLES, Trajectory
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Points:
+    """Columns of a trajectory.
+
+    Attributes
+    ----------
+    values: (runs, points).
+    variable, time, entry: for each point its variable, its time and its index, such as ``"[0, 1]"``.
+    """
+
+    values: Array
+    variable: NDArray[np.str_]
+    time: Array
+    entry: NDArray[np.str_]
+
+
+def points(result: Trajectory) -> Points:
+    """All points of the variables that are compared between scales."""
+    columns: list[Array] = []
+    variable: list[str] = []
+    time: list[float] = []
+    entry: list[str] = []
+    for name in VARIABLES:
+        values = result.data[name].transpose("run", "time", ...).values
+        for index in np.ndindex(values.shape[2:]):
+            if name == "Q" and index[0] > index[1]:
+                continue
+            columns.append(values[(slice(None), slice(None), *index)])
+            variable += [name] * result.time.size
+            time += result.time.tolist()
+            entry += [str(list(index)) if index else ""] * result.time.size
+    return Points(np.concatenate(columns, axis=1), np.array(variable), np.array(time), np.array(entry))
+
+
+def holm(p: Array) -> Array:
+    """Holm's step-down adjustment: reject where it is below the level, and the family-wise error is kept."""
+    order = np.argsort(p)
+    steps = np.maximum.accumulate(p[order] * (p.size - np.arange(p.size)))
+    adjusted = np.empty_like(p)
+    adjusted[order] = np.minimum(steps, 1.0)
+    return adjusted
+
+
+@dataclass(frozen=True)
+class Exponent:
+    """A fitted power of N, with a confidence interval from the bootstrap over runs."""
+
+    value: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
+
+
+EXPONENTS = np.linspace(-1.0, 3.0, 401)
+
+
+def decay_exponent(sizes: Array, deviations: list[Array], variances: list[Array]) -> float:
+    """a of the least-squares fit deviation_i(N) = b_i N^-a, one exponent for all points.
+
+    deviations, variances: for each size, (points,).
+    """
+    weights = 1.0 / np.array(variances)
+    f = (sizes / sizes[0]) ** -EXPONENTS[:, None]  # (exponents, sizes)
+    overlap = np.einsum("es,si->ei", f, weights * np.array(deviations))
+    norm = np.einsum("es,si->ei", f**2, weights)
+    return float(EXPONENTS[np.argmax(np.sum(overlap**2 / norm, axis=1))])
+
+
+def fit_decay(sizes: Array, runs: list[Array], theory: Array, seed: int, confidence: float = 0.99) -> Exponent:
+    """Exponent of the decay of mean(runs) − theory with size; runs: for each size, (runs, points)."""
+    return _bootstrap(
+        lambda means: decay_exponent(sizes, [m - theory for m in means], [r.var(0, ddof=1) / len(r) for r in runs]),
+        lambda rows: rows.mean(0),
+        runs,
+        seed,
+        confidence,
+    )
+
+
+def fit_spread(sizes: Array, runs: list[Array], seed: int, confidence: float = 0.99) -> Exponent:
+    """Exponent of the decay of the standard deviation with size, one for all points."""
+    x = np.log(sizes) - np.log(sizes).mean()
+
+    def slope(spreads: list[Array]) -> float:
+        return float(-np.mean(x @ np.log(np.array(spreads)) / (x @ x)))
+
+    return _bootstrap(slope, lambda rows: rows.std(0, ddof=1), runs, seed, confidence)
+
+
+def _bootstrap(fit, reduce, runs: list[Array], seed: int, confidence: float, repeats: int = 400) -> Exponent:
+    rng = np.random.default_rng(seed)
+    best = fit([reduce(r) for r in runs])
+    again = [fit([reduce(r[rng.integers(len(r), size=len(r))]) for r in runs]) for _ in range(repeats)]
+    tail = 100 * (1 - confidence) / 2
+    low, high = np.percentile(again, [tail, 100 - tail])
+    return Exponent(best, float(low), float(high))
