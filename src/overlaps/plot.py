@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,10 +11,19 @@ from .errors import unknown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from .trajectory import Trajectory
 
-LABELS = {"error": "generalisation error", "Q": "Q", "R": "R", "v": "v"}
+LABELS = {"error": "generalisation error"}
+LINES = {"macro": "-", "meso": "--", "micro": ":"}
+
+
+def label(result: Trajectory) -> str:
+    """A trajectory in a legend."""
+    if result.scale == "macro":
+        return "macro (infinite size)"
+    return f"{result.scale}, N = {result.size}, {result.runs} run{'s' * (result.runs > 1)}"
 
 
 def trajectory(result: Trajectory, name: str, ax: Axes | None = None, **style: Any) -> Axes:
@@ -28,15 +38,14 @@ def trajectory(result: Trajectory, name: str, ax: Axes | None = None, **style: A
     values = result.data[name].transpose("run", "time", ...).values
     values = values.reshape(*values.shape[:2], -1)
     mean = values.mean(0)
-    label = style.pop(
-        "label",
-        result.scale if result.size is None or result.scale == "macro" else f"{result.scale}, N = {result.size}",
-    )
-    line = {"macro": "-", "meso": "--", "micro": ":"}[result.scale]
+    text = style.pop("label", label(result))
     positive = result.time > 0
     for i in range(mean.shape[1]):
         drawn = ax.plot(
-            result.time[positive], mean[positive, i], label=label if i == 0 else None, **{"ls": line, **style}
+            result.time[positive],
+            mean[positive, i],
+            label=text if i == 0 else None,
+            **{"ls": LINES[result.scale], **style},
         )[0]
         if result.runs > 1:
             spread = values[:, :, i].std(0, ddof=1)[positive]
@@ -55,3 +64,22 @@ def trajectory(result: Trajectory, name: str, ax: Axes | None = None, **style: A
     ax.set_xlabel("time (samples per input dimension)")
     ax.set_ylabel(LABELS.get(name, name))
     return ax
+
+
+def outcome(results: Mapping[str, Trajectory], verdicts: Mapping[str, str]) -> Figure:
+    """Error, R and Q of all scales against time; one colour per entry, one line style per scale."""
+    import matplotlib.pyplot as plt
+    from matplotlib.lines import Line2D
+
+    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    for ax, name in zip(axes, ("error", "R", "Q"), strict=True):
+        for result in results.values():
+            ax.set_prop_cycle(None)
+            trajectory(result, name, ax, lw=2.5 if result.scale == "micro" else 1.2)
+    handles = [
+        Line2D([], [], color="k", ls=LINES[r.scale], lw=2.5 if r.scale == "micro" else 1.2, label=label(r))
+        for r in results.values()
+    ]
+    axes[0].legend(handles=handles)
+    figure.suptitle("; ".join(f"{pair}: {word}" for pair, word in verdicts.items()))
+    return figure

@@ -1,0 +1,130 @@
+"""The command line. Heavy imports are inside the commands, so that help answers at once.
+
+Every refusal is one line on standard error and exit code 2; `verify` exits with 1 if a claim is not as recorded.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+app = typer.Typer(
+    help="Predict how a neural network will learn, from a handful of overlaps.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+papers_app = typer.Typer(help="Papers whose figures and claims are re-derived here.", rich_markup_mode=None)
+app.add_typer(papers_app, name="papers")
+
+Spec = Annotated[Path, typer.Argument(help="A TOML spec; `overlaps demo` writes one to start from.")]
+Out = Annotated[Path, typer.Option(help="Folder for the results; it must not exist.")]
+Quick = Annotated[bool, typer.Option("--quick", help="Reduced sizes, in seconds instead of minutes.")]
+
+
+def _read(path: Path) -> str:
+    from .errors import InputError
+
+    try:
+        return path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        raise InputError(f"spec: no file {path}") from None
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"spec: {path} cannot be read as text ({error})") from None
+
+
+def _execute(text: str, out: Path) -> None:
+    from .experiment import Experiment
+
+    experiment = Experiment.from_toml(text)
+    print(experiment.describe(), flush=True)
+    outcome = experiment.execute(out)
+    for result in outcome.results.values():
+        print(result)
+    print()
+    for verdict in outcome.verdicts.values():
+        print(verdict)
+    print()
+    print(f"picture: {outcome.figure_path}")
+    print(f"verdict: {outcome.verdict_path}")
+    print(f"spec and trajectories: {outcome.folder}")
+
+
+@app.command()
+def demo(out: Out = Path("overlaps-demo")) -> None:
+    """A committee on a power-law spectrum at all three scales, with picture and verdict."""
+    from .experiment import DEMO
+
+    _execute(DEMO, out)
+
+
+@app.command()
+def run(spec: Spec, out: Out) -> None:
+    """Run a spec at all three scales: trajectories (netCDF), a figure, a verdict and the spec, in a new folder."""
+    _execute(_read(spec), out)
+
+
+@app.command()
+def check(spec: Spec) -> None:
+    """Check a spec and say what would be computed, without computing it."""
+    from .experiment import Experiment
+
+    print(Experiment.from_toml(_read(spec)).describe())
+    print("spec: ok")
+
+
+@papers_app.callback(invoke_without_command=True)
+def papers(context: typer.Context) -> None:
+    """List the papers, their figures and their claims."""
+    if context.invoked_subcommand is not None:
+        return
+    from .papers import papers as known
+
+    for paper in known().values():
+        print(f"{paper.handle}: {paper.title}")
+        print(f"  {paper.citation}")
+        for figure in paper.figures.values():
+            print(f"  figure {figure.name}: {figure.caption}")
+        for claim in paper.claims.values():
+            print(f"  claim {claim.name} ({claim.expected}): {claim.statement}")
+
+
+@papers_app.command("run")
+def papers_run(handle: str, figure: str, out: Out, quick: Quick = False) -> None:
+    """Draw a figure of a paper; picture and data go to a new folder."""
+    from .papers import draw_figure
+
+    picture, data = draw_figure(handle, figure, out, quick=quick)
+    print(f"picture: {picture}")
+    print(f"data: {data}")
+
+
+@app.command()
+def verify(handle: str, quick: Quick = False) -> None:
+    """Measure the claims of a paper; exit code 1 if a verdict is not the recorded one."""
+    from .papers import verify as measure
+
+    report = measure(handle, quick=quick)
+    print(report)
+    if not report.as_recorded:
+        raise typer.Exit(1)
+
+
+def main() -> None:
+    """Entry point: turns refusals into one line and exit code 2."""
+    try:
+        app()
+    except (ValueError, ArithmeticError) as error:
+        from .errors import InputError, NumericalError
+
+        if not isinstance(error, (InputError, NumericalError)):
+            raise
+        print(f"overlaps: {' '.join(str(error).split())}", file=sys.stderr)
+        sys.exit(2)
+    except KeyboardInterrupt:
+        print("overlaps: interrupted", file=sys.stderr)
+        sys.exit(130)

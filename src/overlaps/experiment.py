@@ -1,0 +1,221 @@
+"""One problem, three scales, one command: what `overlaps run` and `overlaps demo` do.
+
+A spec is the problem as `Problem.to_toml` writes it, and a table ``[run]`` that says where to start and what to run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from . import spec
+from .checks import number, whole
+from .comparison import Verdict, compare
+from .errors import InputError, NumericalError, unknown
+from .macro import solve
+from .meso import sample
+from .micro import train
+from .problem import ROLES, Problem
+from .start import draw
+from .times import logtimes
+from .trajectory import Trajectory
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where to start, when to look, how often to run.
+
+    Parameters
+    ----------
+    size, seed, scale: as for `draw`; `seed` also seeds the runs.
+    first, last, count: as for `logtimes`.
+    meso_runs, micro_runs: number of runs; 0 leaves the scale out.
+    """
+
+    size: int = 1000
+    seed: int = 0
+    scale: float = 0.5
+    first: float = 0.1
+    last: float = 10.0
+    count: int = 40
+    meso_runs: int = 100
+    micro_runs: int = 16
+
+    def __post_init__(self) -> None:
+        for name, least in (("size", 1), ("seed", 0), ("count", 2), ("meso_runs", 0), ("micro_runs", 0)):
+            object.__setattr__(self, name, whole(name, getattr(self, name), least=least))
+        object.__setattr__(self, "scale", number("scale", self.scale, least=0))
+        object.__setattr__(self, "first", number("first", self.first, above=0))
+        object.__setattr__(self, "last", number("last", self.last, above=self.first))
+        if self.last * self.size > 1e13:
+            raise InputError(f"last: {self.last:g} at size {self.size} is {self.last * self.size:.1e} steps; use less")
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A problem and a plan for it."""
+
+    problem: Problem
+    run: Plan = field(default_factory=Plan)
+
+    def __post_init__(self) -> None:
+        self.problem.data.dimensions(self.run.size)
+
+    @classmethod
+    def from_toml(cls, text: str) -> Experiment:
+        """Read a spec: a problem, and optionally a table [run]."""
+        table = spec.parse(text)
+        plan = table.pop("run", {})
+        names = {*Problem.__dataclass_fields__, "run"}
+        for name in table:
+            if name not in names:
+                raise unknown("field in spec", name, names)
+        problem = spec.from_mapping(Problem, table, ROLES)
+        plan = spec.from_mapping(Plan, plan, ROLES, "spec.run")
+        try:
+            return cls(problem, plan)
+        except InputError as error:
+            raise InputError(f"spec.run: {error}") from None
+
+    def to_toml(self) -> str:
+        """The spec; `from_toml` reads back an equal experiment."""
+        return spec.write({**spec.to_mapping(self.problem), "run": spec.to_mapping(self.run)})
+
+    def describe(self) -> str:
+        """What would be computed and at what cost, without computing it."""
+        from .averages import method_for
+
+        p, r = self.problem, self.run
+        how = method_for(p, p.teacher.readouts)
+        dims = p.data.dimensions(r.size)
+        steps = int(r.last * r.size)
+        return "\n".join(
+            [
+                f"student {p.student.units} x {p.student.g.name}, teacher {p.teacher.units} x {p.teacher.g.name}, "
+                f"{dims.size} level{'s' * (dims.size > 1)}, {p.loss if isinstance(p.loss, str) else p.loss.name} loss",
+                f"size {r.size} ({dims.min()} to {dims.max()} dimensions per level), times {r.first:g} to {r.last:g}",
+                f"averages: {how.name}",
+                f"meso: {r.meso_runs} x {steps:,} steps; micro: {r.micro_runs} x {steps:,} steps",
+            ]
+        )
+
+    def execute(self, out: str | os.PathLike[str], *, progress: bool = True) -> Outcome:
+        """Run all scales and compare them; everything is written to the new folder `out` as it is computed."""
+        folder = Path(out)
+        if folder.exists():
+            raise InputError(f"out: {folder} exists already; name a new folder, results are never overwritten")
+        plan = self.run
+        start = draw(self.problem, plan.size, seed=plan.seed, scale=plan.scale)
+        times = logtimes(plan.first, plan.last, plan.count)
+        folder.mkdir(parents=True)
+        (folder / "spec.toml").write_text(self.to_toml(), encoding="utf-8")
+        results: dict[str, Trajectory] = {}
+        jobs: dict[str, Any] = {"macro": lambda: solve(self.problem, start, times)}
+        if plan.meso_runs:
+            jobs["meso"] = lambda: sample(
+                self.problem, start, times, runs=plan.meso_runs, seed=plan.seed, progress=progress
+            )
+        if plan.micro_runs:
+            jobs["micro"] = lambda: train(
+                self.problem, start, times, runs=plan.micro_runs, seed=plan.seed, progress=progress
+            )
+        for name, job in jobs.items():
+            try:
+                results[name] = job()
+            except NumericalError as error:
+                if error.partial is not None:
+                    kept = error.partial.save(folder / f"{name}.partial.nc")
+                    raise NumericalError(
+                        f"{error}; what came before is in {kept}",
+                        quantity=error.quantity,
+                        time=error.time,
+                        partial=error.partial,
+                    ) from None
+                raise
+            results[name].save(folder / f"{name}.nc")
+        verdicts = {
+            f"macro against {name}": compare(results["macro"], results[name]) for name in results if name != "macro"
+        }
+        if {"meso", "micro"} <= results.keys():
+            verdicts["meso against micro"] = compare(results["meso"], results["micro"])
+        outcome = Outcome(self, folder, results, verdicts)
+        outcome.write()
+        return outcome
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an experiment gave, and where it is."""
+
+    experiment: Experiment
+    folder: Path
+    results: dict[str, Trajectory]
+    verdicts: dict[str, Verdict]
+
+    @property
+    def figure_path(self) -> Path:
+        return self.folder / "figure.png"
+
+    @property
+    def verdict_path(self) -> Path:
+        return self.folder / "verdict.txt"
+
+    def figure(self) -> Figure:
+        """Error and overlaps against time, all scales laid over each other."""
+        from .plot import outcome
+
+        return outcome(self.results, {name: v.verdict for name, v in self.verdicts.items()})
+
+    def write(self) -> None:
+        """Figure and verdicts, next to the trajectories."""
+        import matplotlib.pyplot as plt
+
+        picture = self.figure()
+        picture.savefig(self.figure_path, dpi=150)
+        plt.close(picture)
+        text = "\n\n".join(repr(v) for v in self.verdicts.values()) or "macro alone: nothing to compare"
+        self.verdict_path.write_text(text + "\n", encoding="utf-8")
+        summary = {name: v.to_dict() for name, v in self.verdicts.items()}
+        (self.folder / "verdict.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+
+    def __repr__(self) -> str:
+        lines = [repr(r) for r in self.results.values()] + [repr(v) for v in self.verdicts.values()]
+        return "\n".join(lines)
+
+
+DEMO = """\
+# A student of three units learns from a teacher of two, on inputs with a power-law spectrum.
+loss = "square"
+
+[data.spectrum]
+kind = "PowerLaw"
+levels = 4
+exponent = 0.5
+
+[teacher]
+units = 2
+activation = "erf"
+
+[student]
+units = 2
+activation = "erf"
+
+[algorithm]
+rate = 0.5
+
+[run]
+size = 2000
+seed = 0
+scale = 0.5
+first = 0.1
+last = 60.0
+count = 50
+meso_runs = 64
+micro_runs = 16
+"""
