@@ -29,6 +29,7 @@ $(STAMP): pyproject.toml requirements.lock.txt
 	@touch $@
 
 demo: setup
+	rm -rf demo-output
 	$(BIN)/overlaps demo --out demo-output
 
 # One BLAS thread: the matrices are small, and runs are already parallel.
