@@ -1,8 +1,9 @@
 """Gaussian averages: closed forms against quadrature, against published numbers, against Monte Carlo.
 
-Tolerances are the accuracies that the averages report, times FACTOR. Such an estimate, the difference of two rules, is by
-accident too small now and then, so claims about it are made for nine covariances in ten (`assert_honest`). Monte-Carlo comparisons use fixed seeds and five standard errors:
-the 60-odd entries compared would raise 4e-5 false alarms a run if the seeds were free.
+Tolerances are the accuracies that the averages report, times FACTOR. Such an estimate, the difference of two rules, is
+by accident too small now and then, so claims about it are made for nine covariances in ten (`assert_honest`).
+Monte-Carlo comparisons use fixed seeds and five standard errors: the 60-odd entries compared would raise 4e-5 false
+alarms a run if the seeds were free.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from problems import problem, random_covariance
 from scipy.special import ndtr
 
 import overlaps as ov
 from overlaps.averages import erf, method_for, orthant, relu
 from overlaps.averages.closed import _unit_rule
 from overlaps.averages.quadrature import FieldRule, SquareQuadrature
+from problems import problem, random_covariance
 
 NAMES = ("D", "S", "dv", "error")
 FACTOR = 3.0
@@ -50,7 +51,9 @@ def both_ways(p: ov.Problem, C: np.ndarray, v: np.ndarray, u: np.ndarray) -> tup
 def assert_honest(missed: list[float], stated: list[float], what: str) -> None:
     """Nine errors in ten within FACTOR of what was stated."""
     ratio = np.array(missed) / np.array(stated)
-    assert np.quantile(ratio, 0.9) <= FACTOR, f"{what}: errors are {np.quantile(ratio, [0.5, 0.9, 1])} times those stated"
+    assert np.quantile(ratio, 0.9) <= FACTOR, (
+        f"{what}: errors are {np.quantile(ratio, [0.5, 0.9, 1])} times those stated"
+    )
 
 
 @pytest.mark.parametrize("variance", [1e-4, 0.01, 1.0])
@@ -269,8 +272,8 @@ def test_relu_of_nearly_aligned_fields_against_panels(rest: float) -> None:
 def test_relu_is_continuous_as_fields_align(pair: tuple[int, int], sign: float) -> None:
     """A jump where nearly aligned fields are first treated as one, or noise just before.
 
-    The average is Lipschitz in the angle √(2 rest) with a constant below 1/2 for unit fields. Rounding of the covariance
-    itself moves the angle by no more than √(2 · 2e-16) = 2e-8.
+    The average is Lipschitz in the angle √(2 rest) with a constant below 1/2 for unit fields. Rounding of the
+    covariance itself moves the angle by no more than √(2 · 2e-16) = 2e-8.
     """
     grid = np.concatenate([[0.0], np.logspace(-17, -2, 61)])
     values = np.array(
@@ -284,7 +287,7 @@ def test_relu_is_continuous_as_fields_align(pair: tuple[int, int], sign: float) 
 
 @pytest.mark.parametrize("distance", [3e-8, 1e-7, 3e-7, 1e-6, 1e-5])
 def test_relu_student_about_to_arrive(distance: float) -> None:
-    """S of a student within rounding of its teacher: the true value is O(distance²), and noise of larger size spoils the end of learning."""
+    """S of a student close to its teacher is O(distance²); noise of a larger size spoils the end of learning."""
     rng = np.random.default_rng(9)
     rows, nudge = rng.standard_normal((2, 2, 6)) / math.sqrt(6)
     both = np.concatenate([rows + distance * nudge, rows])
@@ -313,7 +316,9 @@ def test_kinks_are_met_by_panels() -> None:
 
 def plain(p: ov.Problem) -> tuple:
     """(g, g', g̃) as NumPy functions."""
-    return tuple(np.vectorize(f, otypes=[float]) for f in (p.student.g.function, p.student.g.derivative, p.teacher.g.function))
+    return tuple(
+        np.vectorize(f, otypes=[float]) for f in (p.student.g.function, p.student.g.derivative, p.teacher.g.function)
+    )
 
 
 @pytest.mark.parametrize(
@@ -405,7 +410,7 @@ def test_label_noise_enters_S_only(activation: str, method: str) -> None:
         assert np.array_equal(getattr(clean, name), getattr(noisy, name))
     family = {"erf": erf, "relu": relu}[activation]
     slopes = np.array([[family.pair(C, k, l)[1] for l in range(2)] for k in range(2)])
-    assert noisy.S - clean.S == pytest.approx(0.49 * np.outer(v, v) * slopes, abs=1e-10)
+    assert pytest.approx(0.49 * np.outer(v, v) * slopes, abs=1e-10) == noisy.S - clean.S
 
 
 @pytest.mark.parametrize(
@@ -491,7 +496,12 @@ def test_signs_of_odd_units_do_not_matter(activation: str) -> None:
     p = problem(activation)
     a = ov.gaussian_averages(p, C, v, u)
     b = ov.gaussian_averages(p, sign[:, None] * C * sign, sign[:2] * v, sign[2:] * u)
-    turned = {"D": sign[:2, None] * b.D * sign, "S": sign[:2, None] * b.S * sign[:2], "dv": sign[:2] * b.dv, "error": b.error}
+    turned = {
+        "D": sign[:2, None] * b.D * sign,
+        "S": sign[:2, None] * b.S * sign[:2],
+        "dv": sign[:2] * b.dv,
+        "error": b.error,
+    }
     for name, x in turned.items():
         stated = a.accuracy[name] + b.accuracy[name]
         assert np.abs(getattr(a, name) - x).max() <= FACTOR * stated + ROUNDING, name
