@@ -190,32 +190,34 @@ class Outcome:
 
 
 DEMO = """\
-# A student of three units learns from a teacher of two, on inputs with a power-law spectrum.
+# Two hidden units learn from two, on inputs whose variances fall off as a power law.
 loss = "square"
 
 [data.spectrum]
 kind = "PowerLaw"
-levels = 4
-exponent = 0.5
+levels = 10
+exponent = 0.25
 
 [teacher]
 units = 2
 activation = "erf"
+readout = [1.0, 0.7]
 
 [student]
 units = 2
 activation = "erf"
+readout = [1.0, 0.7]
 
 [algorithm]
 rate = 0.5
 
 [run]
-size = 2000
+size = 1000
 seed = 0
-scale = 0.5
+scale = 0.3
 first = 0.1
-last = 60.0
+last = 150.0
 count = 50
-meso_runs = 64
+meso_runs = 32
 micro_runs = 16
 """
