@@ -53,4 +53,4 @@ docs: setup
 
 clean:
 	rm -rf $(VENV) docs/_build demo-output build dist .pytest_cache .ruff_cache .hypothesis
-	find src tests benchmarks examples docs -name __pycache__ -prune -exec rm -rf {} +
+	find . -name __pycache__ -prune -exec rm -rf {} +

@@ -27,18 +27,18 @@ def main() -> None:
         student=ov.Committee(units=2, activation=activation, readout=0.5),
         algorithm=ov.OnlineSGD(rate=0.3),
     )
-    start = ov.draw(problem, size=1000, seed=0, scale=0.5)
+    start = ov.draw(problem, size=400, seed=0, scale=0.5)
     times = ov.logtimes(0.1, 30, 13)
     theory = ov.solve(problem, start, times)
     print(theory)
-    chain = ov.sample(problem, start, times, runs=8, seed=0, progress=False)
-    print(chain)
+    training = ov.train(problem, start, times, runs=8, seed=0, progress=False)
+    print(training)
 
-    print("\n  time   error (infinite size)   error (N = 1000)")
+    print("\n  time   error (infinite size)   error (N = 400)")
     for t in times[::3]:
-        exact = float(theory.data["error"].sel(time=t).mean())
-        finite = float(chain.data["error"].sel(time=t).mean())
-        print(f"{t:6.3g}   {exact:21.6f} {finite:18.6f}")
+        infinite = float(theory.data["error"].sel(time=t).mean())
+        finite = float(training.data["error"].sel(time=t).mean())
+        print(f"{t:6.3g}   {infinite:21.6f} {finite:17.6f}")
 
 
 if __name__ == "__main__":
