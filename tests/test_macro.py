@@ -49,7 +49,7 @@ def linear_start(p: ov.Problem, variance: float) -> ov.Start:
 
 
 def linear_solution(p: ov.Problem, variance: float, times: np.ndarray) -> np.ndarray:
-    """Error of linear networks, by diagonalising de/dt = η (−2 Λ + η w λ λᵀ) e for e_k = |student − teacher|² of level k.
+    """Error of linear networks by diagonalising de/dt = η (−2 Λ + η w λ λᵀ) e, e_k = |student − teacher|² of level k.
 
     A sum of K linear units with readout v is one unit with rate K v² η. Fractions w are shared between both sides.
     """
