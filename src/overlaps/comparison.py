@@ -189,6 +189,7 @@ def compare(
     found = f"{count} of {int(np.count_nonzero(live))} points deviate at level {level:g}"
     if not finite_size:
         return verdict("disagrees", f"{found}; whether this shrinks with N was not measured")
+    # the same runs choose the points and enter the fit, which pulls the exponent down a little, never up
     exponent, obstacle = _shrinks(theory, simulation, b, deviating, seed)
     if exponent is None:
         return verdict("disagrees", f"{found}; whether this shrinks with N could not be measured: {obstacle}")

@@ -167,7 +167,24 @@ def solve(
             )
         rough = (fine, more)
         how, rtol = better or how, max(1e-13, rtol / 30)
+    _check_covariance(fine, accepted)
     return _labelled(fine, measured, evaluations, began)
+
+
+def _check_covariance(result: Trajectory, accepted: float) -> None:
+    """A covariance may lose its sign within the accuracy (students on their teachers make it singular), not beyond."""
+    Q, R, T = (result.data[name].values for name in ("Q", "R", "T"))
+    C = field_covariance(Q, R, T)[0]
+    low = np.linalg.eigvalsh(C)[:, 0] / np.maximum(1.0, np.trace(C, axis1=1, axis2=2))
+    worst = int(low.argmin())
+    if low[worst] < -max(1e-7, 10 * accepted):
+        raise NumericalError(
+            f"macro: the covariance of the fields has the negative eigenvalue {low[worst]:.3g} (relative to its trace) "
+            f"at time {result.time[worst]:g}; ask for a smaller accuracy=",
+            quantity="covariance",
+            time=float(result.time[worst]),
+            partial=result,
+        )
 
 
 def _attempt(
@@ -201,16 +218,6 @@ def _attempt(
             time=stop.time,
             partial=trajectory(np.array(stop.states), times[:done]) if done else None,
         ) from None
-    for y, at in zip(states, times, strict=True):
-        low = float(np.linalg.eigvalsh(motion.covariance(y))[0])
-        if low < -1e-7 * max(1.0, float(np.trace(motion.covariance(y)))):
-            raise NumericalError(
-                f"macro: the covariance of the fields has the negative eigenvalue {low:.3g} at time {at:g}; ask for a "
-                "smaller accuracy=",
-                quantity="covariance",
-                time=float(at),
-                partial=None,
-            )
     return trajectory(states, times), motion.evaluations
 
 

@@ -81,5 +81,12 @@ def outcome(results: Mapping[str, Trajectory], verdicts: Mapping[str, str]) -> F
         for r in results.values()
     ]
     axes[0].legend(handles=handles)
+    for ax, name in zip(axes[1:], ("R", "Q"), strict=True):
+        entries = list(np.ndindex(next(iter(results.values())).data[name].shape[2:]))
+        if len(entries) <= 9:
+            ax.legend(
+                handles=[Line2D([], [], color=f"C{i}", label=f"{name}{list(e)}") for i, e in enumerate(entries)],
+                fontsize="small",
+            )
     figure.suptitle("; ".join(f"{pair}: {word}" for pair, word in verdicts.items()))
     return figure

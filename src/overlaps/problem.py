@@ -19,14 +19,14 @@ from typing import Any
 from . import spec
 from .algorithms import OnlineSGD
 from .checks import number
-from .data import GaussianInputs, Isotropic, PowerLaw, Spectrum
+from .data import SPECTRA, GaussianInputs
 from .errors import InputError, unknown
 from .losses import Loss, check_gradient, square_kernel, user_kernel
 from .network import Committee
 
 ROLES: spec.Roles = {
     "data": (GaussianInputs,),
-    "spectrum": (Isotropic, PowerLaw, Spectrum),
+    "spectrum": SPECTRA,
     "teacher": (Committee,),
     "student": (Committee,),
     "algorithm": (OnlineSGD,),

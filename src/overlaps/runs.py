@@ -62,18 +62,13 @@ class _Tape:
             self.Q_levels[run, at], self.R_levels[run, at] = Q, R
 
 
-def schedule(times: Array, size: int) -> tuple[NDArray[np.int64], Array]:
-    """Steps to stop at, and the weights (times, stops) that interpolate linearly between neighbouring ones."""
+def schedule(times: Array, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+    """Steps to stop at; for each time the place of the last stop not after it, and the share of the way to the next."""
     exact = times * size
     floor = np.floor(exact + 1e-9).astype(np.int64)
     share = np.where(exact - floor > 1e-9, exact - floor, 0.0)
     stops = np.unique(np.concatenate([floor, floor[share > 0] + 1]))
-    weights = np.zeros((times.size, stops.size))
-    rows = np.arange(times.size)
-    weights[rows, np.searchsorted(stops, floor)] = 1 - share
-    between = share > 0
-    weights[rows[between], np.searchsorted(stops, floor[between] + 1)] = share[between]
-    return stops, weights
+    return stops, np.searchsorted(stops, floor), share
 
 
 def _segments(stops: NDArray[np.int64], chunk: int) -> list[tuple[NDArray[np.int64], slice]]:
@@ -113,7 +108,7 @@ def record(
             f"times: {t[-1]:g} at size {size} is {t[-1] * size:.1e} steps; use a smaller time or size, or macro"
         )
     how = method_for(problem, start.u)
-    stops, weights = schedule(t, size)
+    stops, place, share = schedule(t, size)
     segments = _segments(stops, walker.chunk)
     streams = np.random.SeedSequence([seed, STREAMS[scale]]).spawn(runs)
     tape = _Tape(problem, start, runs, stops.size, levels)
@@ -158,10 +153,12 @@ def record(
     cost = f"{runs} x {total:,} steps, {seconds:.2g} s"
 
     def trajectory(count: int) -> Trajectory:
-        known = stops.size if count == t.size else int(np.searchsorted(stops, np.ceil(t[count - 1] * size - 1e-9))) + 1
+        before, part = place[:count], share[:count]
+        after = before + (part > 0)
 
         def at_times(x: Array) -> Array:
-            return np.einsum("ts,rs...->rt...", weights[:count, :known], x[:, :known])
+            weight = part.reshape(-1, *[1] * (x.ndim - 2))
+            return (1 - weight) * x[:, before] + weight * x[:, after]
 
         blocks = None
         if tape.Q_levels is not None and tape.R_levels is not None:

@@ -25,7 +25,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from . import __version__
-from .averages import Method
+from .averages import ClosedForm, Method
 from .errors import InputError
 from .problem import Problem
 from .start import Start
@@ -131,6 +131,9 @@ class Trajectory:
         os.close(handle)
         try:
             out.to_netcdf(scratch, engine="h5netcdf")
+            mask = os.umask(0)  # mkstemp makes private files; give this one the mode of any other
+            os.umask(mask)
+            os.chmod(scratch, 0o666 & ~mask)
             os.replace(scratch, path)
         except BaseException:
             os.unlink(scratch)
@@ -209,7 +212,13 @@ def assemble(
         "overlaps": __version__,
         "numpy": np.__version__,
     }
-    return Trajectory(xr.Dataset(variables, coords, attrs), problem, start)
+    data = xr.Dataset(variables, coords, attrs)
+    if not isinstance(method, ClosedForm):
+        # the error is a quadrature: measure how good it is, at a few of the points
+        some = np.unique(np.linspace(0, errors.size - 1, 6).astype(int))
+        coarse = method.coarser().errors(C.reshape(-1, *C.shape[2:])[some], v.reshape(-1, v.shape[-1])[some])
+        data["error"].attrs["accuracy"] = float(np.abs(coarse - errors.ravel()[some]).max())
+    return Trajectory(data, problem, start)
 
 
 def largest_overlap(Q: Array, R: Array, v: Array, eigenvalues: Array) -> str:

@@ -93,4 +93,4 @@ def gaussian_averages(
     return GaussianAverages(fine.D, fine.S, fine.dv, fine.error, how.name, accuracy)
 
 
-__all__ = ["Averages", "GaussianAverages", "Method", "gaussian_averages", "method_for"]
+__all__ = ["Averages", "ClosedForm", "GaussianAverages", "Method", "gaussian_averages", "method_for"]

@@ -1,6 +1,6 @@
 """What inputs look like."""
 
 from .inputs import GaussianInputs
-from .spectrum import Isotropic, PowerLaw, Spectrum
+from .spectrum import SPECTRA, Isotropic, PowerLaw, Spectrum
 
-__all__ = ["GaussianInputs", "Isotropic", "PowerLaw", "Spectrum"]
+__all__ = ["SPECTRA", "GaussianInputs", "Isotropic", "PowerLaw", "Spectrum"]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from ..checks import whole
 from ..errors import InputError
-from .spectrum import Isotropic, PowerLaw, Spectrum
+from .spectrum import SPECTRA, Isotropic, PowerLaw, Spectrum
 
 
 @dataclass(frozen=True)
@@ -22,10 +22,9 @@ class GaussianInputs:
     spectrum: Spectrum | PowerLaw | Isotropic = field(default_factory=Isotropic)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.spectrum, (Spectrum, PowerLaw, Isotropic)):
-            raise InputError(
-                f"spectrum: expected Isotropic(), PowerLaw(...) or Spectrum(...), got {type(self.spectrum).__name__}"
-            )
+        if not isinstance(self.spectrum, SPECTRA):
+            wanted = " or ".join(kind.__name__ for kind in SPECTRA)
+            raise InputError(f"spectrum: expected {wanted}, got {type(self.spectrum).__name__}")
 
     @property
     def eigenvalues(self) -> NDArray[np.float64]:

@@ -87,3 +87,6 @@ class PowerLaw:
     @property
     def fractions(self) -> tuple[float, ...]:
         return (1 / self.levels,) * self.levels
+
+
+SPECTRA = (Isotropic, PowerLaw, Spectrum)  # what may stand in a `spectrum` field
