@@ -1,0 +1,25 @@
+"""Measure everything, print it, and write benchmarks/RESULTS.md (`--quick`: tiny sizes, nothing written)."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+
+def main(arguments: list[str]) -> int:
+    """Run the suite; 2 for an unknown argument."""
+    if arguments not in ([], ["--quick"]):
+        print("usage: python -m benchmarks [--quick]", file=sys.stderr)
+        return 2
+    # One thread on both sides of every ratio; it must be said before NumPy is loaded.
+    for name in ("OPENBLAS", "OMP", "MKL", "NUMBA"):
+        os.environ[f"{name}_NUM_THREADS"] = "1"
+    from .suite import run
+
+    run(quick=bool(arguments), out=None if arguments else Path(__file__).with_name("RESULTS.md"))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

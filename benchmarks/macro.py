@@ -1,0 +1,119 @@
+"""Macro: cost and measured error against the number of levels, and against Euler steps."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+import overlaps as ov
+from overlaps.averages import method_for
+from overlaps.macro import EquationOfMotion, _attempt, integrate
+from overlaps.trajectory import VARIABLES, Trajectory
+
+from .problems import committee
+from .table import Row, duration, times
+from .timing import race
+
+Array = NDArray[np.float64]
+
+
+TIGHTEST = 2.3e-14  # the smallest relative tolerance that the integrator takes in double precision
+
+
+def evaluations(solution: Trajectory) -> int:
+    """How often the averages were evaluated, in all passes."""
+    return int(str(solution.data.attrs["cost"]).split()[0])
+
+
+def distance(a: Trajectory, b: Trajectory) -> float:
+    """Largest difference over variables and times, relative to the largest value of each variable."""
+    return max(float(np.abs(a.data[n] - b.data[n]).max() / np.abs(b.data[n]).max()) for n in VARIABLES)
+
+
+def stated(a: Trajectory) -> float:
+    """What the solution says of its own error, on the same scale as `distance`."""
+    return max(a.accuracy(n) / float(np.abs(a.data[n]).max()) for n in VARIABLES)
+
+
+def by_levels(quick: bool = False) -> list[Row]:
+    """Seconds, evaluations and error at L = 1, 100, 1000."""
+    return [_at(levels, quick) for levels in ((1, 10) if quick else (1, 100, 1000))]
+
+
+def _at(levels: int, quick: bool) -> Row:
+    problem = committee(levels=levels)
+    start = ov.draw(problem, 4000, scale=0.1)
+    grid = ov.logtimes(0.01, 10, 50)
+    found: list[Trajectory] = []
+    repeats = 1 if quick else 2 if levels > 100 else 5
+    cost = race({"solve": (lambda: found.append(ov.solve(problem, start, grid)), 1)}, repeats).cost("solve")
+    mine = found[-1]
+    best, _ = _attempt(problem, start, grid, method_for(problem, start.u), TIGHTEST, False)
+    count = evaluations(mine)
+    return Row(
+        f"macro at 50 times to 10, L = {levels}, K = M = 2",
+        duration(cost),
+        f"{count:,} evaluations at {duration(cost / count)}, the passes that measure the error included; stated error "
+        f"{stated(mine):.0e}, error against the tightest tolerance there is {distance(mine, best):.0e} (of the largest "
+        f"value). Explicit steps follow the fastest rate, set by the largest eigenvalue, here "
+        f"{problem.data.eigenvalues[0]:.3g}.",
+    )
+
+
+def landing(quick: bool = False) -> list[Row]:
+    """What it costs to land on every requested time instead of interpolating."""
+    problem = committee()
+    start = ov.draw(problem, 4000, scale=0.1)
+    many, one = (ov.solve(problem, start, g) for g in (ov.logtimes(0.01, 10, 10 if quick else 50), [10.0]))
+    return [
+        Row(
+            f"macro: evaluations for {many.time.size} times / for the last one, L = 1",
+            times(evaluations(many) / evaluations(one)),
+            f"{evaluations(many):,} and {evaluations(one):,}: no value is interpolated, a step ends at every requested "
+            "time.",
+        )
+    ]
+
+
+def euler(motion: EquationOfMotion, y: Array, grid: Array, step: float) -> Array:
+    """States at the times of `grid` by explicit Euler steps of at most `step`."""
+    states, t = [], 0.0
+    for target in grid:
+        count = max(1, int(np.ceil((target - t) / step)))
+        for _ in range(count):
+            y = y + (target - t) / count * motion(t, y)
+        t = float(target)
+        states.append(y)
+    return np.array(states)
+
+
+def against_euler(quick: bool = False) -> list[Row]:
+    """Order eight with adaptive steps against Euler with the largest step that errs by less than 1e-4."""
+    problem = committee()
+    start = ov.draw(problem, 4000, scale=0.1)
+    grid = ov.logtimes(0.01, 1 if quick else 10, 50)
+    how = method_for(problem, start.u)
+    motion = EquationOfMotion(problem, start, how)
+    y = motion.pack(start.Q, start.R, start.v)
+    truth = integrate(motion, y, grid, 1e-12)
+    wanted, step = 1e-2 if quick else 1e-4, 0.1
+    while (error := float(np.abs(euler(motion, y, grid, step) - truth).max() / np.abs(truth).max())) > wanted:
+        step /= 2
+    motion.evaluations = 0
+    euler(motion, y, grid, step)
+    slow = motion.evaluations
+    mine = ov.solve(problem, start, grid)
+    fast = evaluations(mine)
+    result = race(
+        {"euler": (lambda: euler(motion, y, grid, step), 1), "solve": (lambda: ov.solve(problem, start, grid), 1)},
+        1 if quick else 5,
+    )
+    return [
+        Row(
+            f"Euler at error {wanted:.0e} / macro at {stated(mine):.0e}, L = 1",
+            times(result.ratio("euler", "solve")),
+            f"Euler needs steps of {step:.2g}, {slow:,} evaluations and {duration(result.cost('euler'))} for an error "
+            f"of {error:.1e}; macro {fast:,} and {duration(result.cost('solve'))}, with its error measured. Every "
+            "further digit costs Euler ten times more.",
+        )
+    ]

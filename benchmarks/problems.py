@@ -1,0 +1,24 @@
+"""The problems that are timed."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import overlaps as ov
+
+
+def committee(
+    students: int = 2, teachers: int = 2, *, levels: int = 1, exponent: float = 1.0, activation: str = "erf"
+) -> ov.Problem:
+    """A committee at rate 0.5 on a power-law spectrum; the student's readout keeps its output of order one."""
+    return ov.Problem(
+        data=ov.GaussianInputs(ov.PowerLaw(levels, exponent) if levels > 1 else ov.Isotropic()),
+        teacher=ov.Committee(teachers, activation),
+        student=ov.Committee(students, activation, readout=float(np.sqrt(teachers / students))),
+        algorithm=ov.OnlineSGD(rate=0.5),
+    )
+
+
+def generator(seed: int = 0) -> np.random.Generator:
+    """The kind of generator that the library's runs use."""
+    return np.random.Generator(np.random.SFC64(seed))

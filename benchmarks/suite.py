@@ -1,0 +1,33 @@
+"""All benchmarks, in the order they are reported."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from . import averages, latency, macro, meso, micro
+from .table import Row, as_markdown, as_text, machine, summary
+
+Benchmark = Callable[[bool], list[Row]]
+
+SUITE: dict[str, tuple[Benchmark, ...]] = {
+    "Micro: real training runs": (micro.against_numpy, micro.limits, micro.engines),
+    "Meso: the exact law of the overlaps": (meso.sizes, meso.levels, meso.full_run),
+    "Macro: infinite size": (macro.by_levels, macro.landing, macro.against_euler),
+    "Gaussian averages": (averages.closed_forms, averages.rules),
+    "Waiting": (latency.waiting,),
+}
+
+
+def run(*, quick: bool = False, out: Path | None = None) -> dict[str, list[Row]]:
+    """Measure, print section by section, and write the page to `out` if given."""
+    print(machine() + "\n", flush=True)
+    sections: dict[str, list[Row]] = {}
+    for title, benchmarks in SUITE.items():
+        sections[title] = [row for benchmark in benchmarks for row in benchmark(quick)]
+        print(as_text(title, sections[title]), flush=True)
+    print("quick: these sizes are too small for the numbers to mean anything" if quick else summary(sections))
+    if out is not None:
+        out.write_text(as_markdown(sections), encoding="utf-8")
+        print(f"written: {out.parent.name}/{out.name}")
+    return sections
