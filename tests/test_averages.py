@@ -235,7 +235,8 @@ def test_relu_of_four_distinct_fields() -> None:
     for _ in range(5):
         C = random_covariance(rng, 4)
         expected = relu_four_by_panels(C, np.array([0.0, 3.0, 9.0]))
-        assert relu.four(C, 0, 1, 2, 3, *RULE) == pytest.approx(expected, abs=1e-11)
+        R, s = relu.correlations(C)
+        assert s[2] * s[3] * relu.four(R, 0, 1, 2, 3, *RULE) == pytest.approx(expected, abs=1e-11)
 
 
 def unit_rows_at(rng: np.random.Generator, pair: tuple[int, int], rest: float, sign: float) -> np.ndarray:

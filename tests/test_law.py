@@ -56,7 +56,7 @@ CASES = {
         algorithm=ov.OnlineSGD(0.4),
     ),
     "user loss": problem(
-        teacher=ov.Committee(1), loss=ov.Loss(logcosh, logcosh_gradient), student=ov.Committee(1, train_readout=True)
+        teacher=ov.Committee(1), loss=ov.Loss(logcosh, logcosh_gradient), student=ov.Committee(2, train_readout=True)
     ),
     "readout, decay, noise": problem(
         data=LEVELS,
@@ -84,8 +84,9 @@ def runs_of(problem: ov.Problem, size: int = 40, runs: int = 300) -> tuple[ov.St
 @pytest.mark.parametrize("case", CASES)
 def test_micro_and_meso_are_equal_in_law(case):
     chosen = CASES[case]
-    start, micro = runs_of(chosen)
-    meso = ov.sample(chosen, start, TIMES, runs=300, seed=1)
+    runs = 120 if isinstance(chosen.loss, ov.Loss) else 300  # its error is a quadrature for every run and time
+    start, micro = runs_of(chosen, runs=runs)
+    meso = ov.sample(chosen, start, TIMES, runs=runs, seed=1)
     assert p_value(micro, meso) > LEVEL
 
 

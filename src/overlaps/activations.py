@@ -47,9 +47,13 @@ class Activation:
         for x in (-3.1, -1.7, -0.63, -0.21, 0.17, 0.58, 1.3, 2.9):
             if any(abs(x - k) < 10 * step for k in self.kinks):
                 continue
-            value = float(self.function(x))
-            slope = float(self.derivative(x))
-            measured = (self.function(x + step) - self.function(x - step)) / (2 * step)
+            try:
+                value, slope = float(self.function(x)), float(self.derivative(x))
+                measured = float(self.function(x + step) - self.function(x - step)) / (2 * step)
+            except Exception as error:
+                raise InputError(
+                    f"activation {self.name!r}: fails at {x}, fields take any value ({type(error).__name__}: {error})"
+                ) from error
             if not (math.isfinite(value) and math.isfinite(slope)):
                 raise InputError(f"activation {self.name!r}: not finite at {x} (value {value}, slope {slope})")
             if abs(slope - measured) > 1e-6 * (1 + abs(slope) + abs(value)):

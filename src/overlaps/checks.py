@@ -43,8 +43,8 @@ def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> NDArray
     """`value` as a finite float array of the given shape; ``None`` stands for any length."""
     try:
         result = np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        raise InputError(f"{name}: expected an array of numbers, got {type(value).__name__}") from None
+    except (TypeError, ValueError, OverflowError):
+        raise InputError(f"{name}: expected an array of finite numbers, got {value!r:.80}") from None
     matches = result.ndim == len(shape) and all(want in (None, n) for want, n in zip(shape, result.shape, strict=True))
     if not matches:
         wanted = ", ".join("any" if n is None else str(n) for n in shape)
@@ -56,7 +56,7 @@ def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> NDArray
 
 def grid(times: ArrayLike) -> NDArray[np.float64]:
     """Times of a trajectory: finite, not negative, increasing."""
-    result = array("times", np.atleast_1d(np.asarray(times, dtype=float)), (None,))
+    result = array("times", [times] if isinstance(times, (int, float)) else times, (None,))
     if result.size == 0:
         raise InputError("times: expected at least one time, got none")
     if result[0] < 0:

@@ -108,7 +108,9 @@ def _advance(
                     span[b, k, j] = keep * span[b, k, j] - step * dlam[k] * z[b, j]
             if rest[b] > 0:
                 if keep != 1.0:
-                    residual[b] *= keep
+                    for k in range(K):
+                        for j in range(K):
+                            residual[b, k, j] *= keep
                 _fold(residual[b], z[b, M:], dlam, step)
         if readout_rate > 0.0:
             for k in range(K):
@@ -141,7 +143,8 @@ def _visit(kernel, stops, done, Q, R, V, teach, span, residual, width, rest, roo
         _advance(kernel, teach, span, residual, width, rest, root, v, u, size, rates, noise, stops[i] - done, rng)
         done = stops[i]
         _overlaps(teach, span, residual, width, Q[i], R[i])
-        V[i] = v
+        for k in range(v.size):  # loops compile faster than array expressions
+            V[i, k] = v[k]
 
 
 class Chain:

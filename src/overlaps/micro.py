@@ -26,7 +26,7 @@ from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
 BLOCK = 32  # samples in a block
-BLOCKED_FROM = 8  # student units from which blocks are faster (make bench measures it)
+BLOCKED_FROM = 12  # student units from which blocks are faster (make bench measures it)
 
 
 @njit(fastmath={"reassoc", "contract"})

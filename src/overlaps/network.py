@@ -44,7 +44,9 @@ class Committee:
         if not isinstance(self.train_readout, bool):
             raise InputError(f"train_readout: expected true or false, got {self.train_readout!r}")
         readout = self.readout
-        if isinstance(readout, (Sequence, np.ndarray)) and not isinstance(readout, str) and np.ndim(readout):
+        if isinstance(readout, np.ndarray):
+            readout = readout.tolist()
+        if isinstance(readout, Sequence) and not isinstance(readout, str):
             values = tuple(number(f"readout[{i}]", r) for i, r in enumerate(readout))
             if len(values) != self.units:
                 raise InputError(f"readout: expected one number or {self.units} (one per unit), got {len(values)}")

@@ -38,9 +38,11 @@ class Walker(Protocol):
 
 
 class _Diverged(Exception):
-    def __init__(self, run: int, time: float, quantity: str) -> None:
-        super().__init__(quantity)
-        self.run, self.time, self.quantity = run, time, quantity
+    """A run left the bounds between two of its stops."""
+
+    def __init__(self, run: int, before: int, after: int) -> None:
+        super().__init__(run)
+        self.run, self.before, self.after = run, before, after
 
 
 class _Tape:
@@ -115,38 +117,47 @@ def record(
     total = int(stops[-1])
     hidden = None if progress else True  # None: shown on a terminal only
     bar = tqdm(total=runs * total, desc=scale, unit="step", unit_scale=True, delay=2, disable=hidden)
-    stop = threading.Event()
+    interrupted = threading.Event()
+
+    def fresh(run: int) -> Walker:
+        return walker.fresh(np.random.Generator(np.random.SFC64(streams[run])))
 
     def one(run: int) -> None:
-        mine = walker.fresh(np.random.Generator(np.random.SFC64(streams[run])))
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is found below, not by a warning
+            follow(run)
+
+    def follow(run: int) -> None:
+        nonlocal horizon
+        mine = fresh(run)
         done = 0
         for group, at in segments:
-            if stop.is_set():
+            if interrupted.is_set() or done >= horizon:
                 return
             Q, R, v = mine.visit(group)
-            good = (np.abs(Q).reshape(len(Q), -1).max(1) < LIMIT) & (np.abs(v).max(1) < LIMIT)
+            good = _bounded(Q, v)
+            upto = len(good) if good.all() else int(good.argmin())
             if at.stop > at.start:
-                upto = len(good) if good.all() else int(good.argmin())
                 tape.write(run, slice(at.start, at.start + upto), Q[:upto], R[:upto], v[:upto])
-            if not good.all():
-                stop.set()
-                i = int(good.argmin())
-                raise _Diverged(run, group[i] / size, largest_overlap(Q[i], R[i], v[i], tape.omega))
+            if upto < len(good):
+                # the others go on to here, so that what came before is kept for all
+                horizon = min(horizon, int(group[upto]))
+                raise _Diverged(run, done if upto == 0 else int(group[upto - 1]), int(group[upto]))
             bar.update(int(group[-1]) - done)
             done = int(group[-1])
 
+    horizon = total + 1
+    diverged: list[_Diverged] = []
     workers = min(runs, os.cpu_count() or 1)
-    failure: _Diverged | None = None
     with threadpool_limits(limits=1), ThreadPoolExecutor(workers) as pool, bar:
         futures = [pool.submit(one, run) for run in range(runs)]
         try:
             for future in futures:
                 try:
                     future.result()
-                except _Diverged as diverged:
-                    failure = failure or diverged
+                except _Diverged as stop:
+                    diverged.append(stop)
         except BaseException:
-            stop.set()
+            interrupted.set()
             raise
 
     seconds = clock.perf_counter() - began
@@ -166,15 +177,33 @@ def record(
         Q, R, v = at_times(tape.Q), at_times(tape.R), at_times(tape.v)
         return assemble(scale, problem, start, t[:count], Q, R, v, how, levels=blocks, seed=seed, cost=cost)
 
-    if failure is None:
+    if not diverged:
         return trajectory(t.size)
-    finished = np.isfinite(tape.v).all(axis=(0, 2))
-    reached = stops[finished][-1] if finished.any() else -1
+    first = min(diverged, key=lambda d: d.after)
+    with np.errstate(over="ignore", invalid="ignore"):
+        step, quantity = _locate(fresh(first.run), first, tape.omega)
+    finished: NDArray[np.bool_] = np.isfinite(tape.v).min(axis=(0, 2))
+    reached = stops[int(finished.argmin()) - 1] if finished[0] else -1
     count = int(np.count_nonzero(np.ceil(t * size - 1e-9) <= reached))
     raise NumericalError(
-        f"{scale}: an overlap grew without bound: {failure.quantity} in run {failure.run} by time "
-        f"{failure.time:.6g}; reduce rate (now {problem.algorithm.rate:g}) or stop earlier",
-        quantity=failure.quantity.split(" =")[0],
-        time=failure.time,
+        f"{scale}: an overlap grew without bound: {quantity} in run {first.run} at time {step / size:.6g}; "
+        f"reduce rate (now {problem.algorithm.rate:g}) or stop earlier",
+        quantity=quantity.split(" =")[0],
+        time=step / size,
         partial=trajectory(count) if count else None,
     )
+
+
+def _bounded(Q: Array, v: Array) -> NDArray[np.bool_]:
+    """For each stop, whether all overlaps are below the limit (and not NaN)."""
+    return (np.abs(Q).reshape(len(Q), -1).max(1) < LIMIT) & (np.abs(v).max(1) < LIMIT)
+
+
+def _locate(again: Walker, where: _Diverged, omega: Array) -> tuple[int, str]:
+    """Step and quantity of a divergence, by repeating the run (same seed, same samples) with closer stops."""
+    if where.before:
+        again.visit(np.array([where.before], np.int64))
+    stops = np.unique(np.linspace(where.before, where.after, 1001).astype(np.int64))[1:]
+    Q, R, v = again.visit(stops)
+    i = int(_bounded(Q, v).argmin())
+    return int(stops[i]), largest_overlap(Q[i], R[i], v[i], omega)

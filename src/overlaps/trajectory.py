@@ -88,10 +88,12 @@ class Trajectory:
             f"error {mean[0]:.4g} -> {mean[-1]:.4g}"
         )
         if self.scale == "macro":
-            worst = max(self.accuracy(n) for n in VARIABLES)
-            lines.append(
-                f"  accuracy: within {worst:.1e} (measured against a coarser solution); averages: {a['averages']}"
-            )
+            measured = "not measured (the solution stopped early)"
+            if "accuracy" in d["Q"].attrs:
+                measured = (
+                    f"within {max(self.accuracy(n) for n in VARIABLES):.1e} (measured against a coarser solution)"
+                )
+            lines.append(f"  accuracy: {measured}; averages: {a['averages']}")
         elif self.runs > 1:
             spread = float(d["error"].isel(time=-1).std("run", ddof=1))
             lines.append(

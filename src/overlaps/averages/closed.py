@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 FAMILIES = {"erf": 0, "linear": 1, "relu": 2}
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _pair(family, C, a, b):  # pragma: no cover - compiled
     if family == 0:
         return erf.pair(C, a, b)
@@ -34,7 +34,7 @@ def _pair(family, C, a, b):  # pragma: no cover - compiled
     return relu.pair(C, a, b)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _four(family, C, k, l, a, b, nodes, weights):  # pragma: no cover - compiled
     if family == 0:
         return erf.four(C, k, l, a, b)
@@ -43,7 +43,7 @@ def _four(family, C, k, l, a, b, nodes, weights):  # pragma: no cover - compiled
     return relu.four(C, k, l, a, b, nodes, weights)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _error(family, C, w):  # pragma: no cover - compiled
     total = 0.0
     for a in range(w.size):
@@ -53,7 +53,7 @@ def _error(family, C, w):  # pragma: no cover - compiled
     return total
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _errors(family, C, v, u):  # pragma: no cover - compiled
     out = np.empty(C.shape[0])
     k = v.shape[1]
@@ -65,9 +65,10 @@ def _errors(family, C, v, u):  # pragma: no cover - compiled
     return out
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _square(family, C, w, K, noise, nodes, weights, D, S, dv):  # pragma: no cover - compiled
     F = w.size
+    fields, scale = (C, np.ones(F)) if family != 2 else relu.correlations(C)
     for k in range(K):
         self_term = 0.0
         dv[k] = 0.0
@@ -81,9 +82,10 @@ def _square(family, C, w, K, noise, nodes, weights, D, S, dv):  # pragma: no cov
         for l in range(k + 1):
             total = noise**2 * _pair(family, C, k, l)[1]
             for a in range(F):
-                total += w[a] * w[a] * _four(family, C, k, l, a, a, nodes, weights)
+                w_a = w[a] * scale[a]
+                total += w_a * w_a * _four(family, fields, k, l, a, a, nodes, weights)
                 for b in range(a):
-                    total += 2.0 * w[a] * w[b] * _four(family, C, k, l, a, b, nodes, weights)
+                    total += 2.0 * w_a * w[b] * scale[b] * _four(family, fields, k, l, a, b, nodes, weights)
             S[k, l] = S[l, k] = w[k] * w[l] * total
 
 

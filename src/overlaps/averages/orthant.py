@@ -1,4 +1,4 @@
-"""Gaussian orthants of up to four fields: P(z > 0) and E[z_p z_q 1(z > 0)].
+"""Gaussian orthants of up to four fields of unit variance: P(z > 0) and E[z_p z_q 1(z > 0)].
 
 With correlations ρ,
 
@@ -6,12 +6,14 @@ With correlations ρ,
     P_4 = 1/16 + (1/2π) Σ_{i<j} ∫_0^{asin ρ_ij} P_2(kl | z_i = z_j = 0; t ρ) dφ,   t = sin φ / ρ_ij
 
 where P_4 follows Plackett's identity (Biometrika 41, 351, 1954) along the path t ρ, in the angle φ in which the
-integrand stays bounded. Moments follow by Stein's lemma,
+integrand stays bounded; nodes are graded towards the end of the path, where it changes fast if two fields align.
+Moments follow by Stein's lemma,
 
-    E[z_p z_q 1] = C_pq P + Σ_j C_pj φ_j(0) E[z_q 1 | z_j = 0],    E[z_q 1] = Σ_l C_ql φ_l(0) P(rest > 0 | z_l = 0).
+    E[z_p z_q 1] = ρ_pq P + Σ_j ρ_pj φ(0) E[z_q 1 | z_j = 0],    E[z_q 1] = Σ_l ρ_ql φ_l(0) P(rest > 0 | z_l = 0).
 
-Each pair (j, l) enters only through its own determinant, so that errors of rounding cancel between the two
-orders of conditioning when two fields align.
+When fields align, terms of order one cancel between the orders of conditioning. They do so to rounding only if all of
+them belong to one covariance, so the moments are computed from unit vectors x_i with x_i · x_j = ρ_ij, and short
+remainders from differences of such vectors.
 """
 
 from __future__ import annotations
@@ -22,78 +24,146 @@ import numpy as np
 from numba import njit
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def _asin(x):  # pragma: no cover - compiled
     return math.asin(min(1.0, max(-1.0, x)))
 
 
-@njit(cache=True)
-def _correlation(cov, vi, vj):  # pragma: no cover - compiled
-    # a variance lost to rounding means a deterministic sign shared evenly between both orders of conditioning
-    product = vi * vj
-    return 0.0 if vi <= 0.0 or vj <= 0.0 else cov / math.sqrt(product)
+@njit(cache=True, error_model="numpy")
+def _explained(a, b, d, e, c, det):  # pragma: no cover - compiled
+    """(a, b) · inverse of (1, c; c, 1) · (d, e), with det = 1 − c² given: no cancellation as c → ±1."""
+    if c >= 0.0:
+        return (a - b) * (d - e) / det + (a * e + b * d) / (1.0 + c)
+    return (a + b) * (d + e) / det - (a * e + b * d) / (1.0 - c)
 
 
-@njit(cache=True)
-def _given_two(C, i, j, k, l, t):  # pragma: no cover - compiled
-    """Correlation of z_k and z_l given z_i = z_j = 0, all correlations scaled by t."""
-    cij, t2 = t * C[i, j], t * t
-    det = C[i, i] * C[j, j] - cij * cij
-    if det <= 0.0:
-        return 0.0
-    ki, kj, li, lj = C[k, i], C[k, j], C[l, i], C[l, j]
-    kl = t * C[k, l] - t2 * (ki * li * C[j, j] + kj * lj * C[i, i] - cij * (ki * lj + kj * li)) / det
-    kk = C[k, k] - t2 * (ki * ki * C[j, j] + kj * kj * C[i, i] - 2.0 * cij * ki * kj) / det
-    ll = C[l, l] - t2 * (li * li * C[j, j] + lj * lj * C[i, i] - 2.0 * cij * li * lj) / det
-    return _correlation(kl, kk, ll)
+@njit(cache=True, error_model="numpy")
+def _given_two(C, i, j, k, l, t, det):  # pragma: no cover - compiled
+    """Correlation of z_k and z_l given z_i = z_j = 0, all correlations scaled by t; det = 1 − (t ρ_ij)²."""
+    c = t * C[i, j]
+    ki, kj, li, lj = t * C[k, i], t * C[k, j], t * C[l, i], t * C[l, j]
+    kk = 1.0 - _explained(ki, kj, ki, kj, c, det)
+    ll = 1.0 - _explained(li, lj, li, lj, c, det)
+    if kk <= 0.0 or ll <= 0.0:
+        return 0.0  # a sign decided by the conditions, shared evenly between their two sides
+    return (t * C[k, l] - _explained(ki, kj, li, lj, c, det)) / math.sqrt(kk * ll)
 
 
-@njit(cache=True)
+@njit(cache=True, error_model="numpy")
 def probability(C, s, nodes, weights):  # pragma: no cover - compiled
-    """P(z_i > 0 for i in s), s of length 0 to 4 and no two fields equal."""
+    """P(z_i > 0 for i in s), s of length 0 to 4; nodes, weights: Gauss-Legendre on (0, 1)."""
     n = s.size
     total = 0.5**n
     for x in range(n):
         for y in range(x + 1, n):
             i, j = s[x], s[y]
-            rho = _correlation(C[i, j], C[i, i], C[j, j])
+            end = _asin(C[i, j])
             if n < 4:
-                total += 0.5 ** (n - 2) * _asin(rho) / (2 * math.pi)
+                total += 0.5 ** (n - 2) * end / (2 * math.pi)
                 continue
-            if rho == 0.0:
+            if C[i, j] == 0.0:
                 continue
-            rest = [s[z] for z in range(4) if z != x and z != y]
-            end = _asin(rho)
+            k, l = _others(s, x, y)
             part = 0.0
             for q in range(nodes.size):
-                t = min(1.0, math.sin(end * nodes[q]) / rho)
-                part += weights[q] * (0.25 + _asin(_given_two(C, i, j, rest[0], rest[1], t)) / (2 * math.pi))
+                left = (1.0 - nodes[q]) ** 3
+                angle = end * (1.0 - left * (1.0 - nodes[q]))
+                t = min(1.0, math.sin(angle) / C[i, j])
+                rho = _given_two(C, i, j, k, l, t, math.cos(angle) ** 2)
+                part += weights[q] * 4.0 * left * (0.25 + _asin(rho) / (2 * math.pi))
             total += end * part / (2 * math.pi)
     return max(0.0, total)
 
 
-@njit(cache=True)
-def second_moment(C, s, p, q, nodes, weights):  # pragma: no cover - compiled
-    """E[z_p z_q 1(z_i > 0 for i in s)] for any fields p, q and up to four distinct positive ones s."""
+@njit(cache=True, error_model="numpy")
+def _others(s, x, y):  # pragma: no cover - compiled
+    """The two members of s (four) at places other than x and y."""
+    first, second = -1, -1
+    for z in range(s.size):
+        if z != x and z != y:
+            if first < 0:
+                first = s[z]
+            else:
+                second = s[z]
+    return first, second
+
+
+@njit(cache=True, error_model="numpy")
+def frame(C):  # pragma: no cover - compiled
+    """Unit vectors with the correlations C as rows of a lower-triangular matrix; a pivot lost to rounding is zero."""
+    n = C.shape[0]
+    X = np.zeros((n, n))
+    for i in range(n):
+        for j in range(i + 1):
+            total = C[i, j]
+            for m in range(j):
+                total -= X[i, m] * X[j, m]
+            if i == j:
+                X[i, i] = math.sqrt(total) if total > 0.0 else 0.0
+            elif X[j, j] > 0.0:
+                X[i, j] = total / X[j, j]
+    return X
+
+
+@njit(cache=True, error_model="numpy")
+def _dot(x, y):  # pragma: no cover - compiled
+    total = 0.0
+    for m in range(x.size):
+        total += x[m] * y[m]
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def _outside(x, near, basis, count, out):  # pragma: no cover - compiled
+    """Part of x orthogonal to the first `count` rows of basis, of which ±near lies in the span; returns its length.
+
+    Starting from the difference to the nearer of ±near keeps the relative accuracy of a short remainder.
+    """
+    side = 1.0 if _dot(x, near) >= 0.0 else -1.0
+    for m in range(x.size):
+        out[m] = x[m] - side * near[m]
+    for _ in range(2):
+        for b in range(count):
+            along = _dot(out, basis[b])
+            for m in range(x.size):
+                out[m] -= along * basis[b, m]
+    return math.sqrt(_dot(out, out))
+
+
+@njit(cache=True, error_model="numpy")
+def second_moment(C, X, s, p, q, nodes, weights):  # pragma: no cover - compiled
+    """E[z_p z_q 1(z_i > 0 for i in s)]; X = frame(C), up to four distinct positive fields s, any fields p and q.
+
+    With unit vectors e_jl along the part of x_l orthogonal to x_j this is
+
+        ρ_pq P + (1/2π) Σ_{j≠l} ρ_pj (x_q · e_jl) P(rest > 0 | z_j = z_l = 0).
+    """
     n = s.size
     total = C[p, q] * probability(C, s, nodes, weights)
+    d = X.shape[1]
+    basis, first, second = np.empty((2, d)), np.empty(d), np.empty(d)
     for x in range(n):
-        j = s[x]
         for y in range(n):
-            l = s[y]
-            if x == y or q == j:
+            j, l = s[x], s[y]
+            if x == y:
                 continue
-            det = C[j, j] * C[l, l] - C[j, l] ** 2
-            if det <= 0.0:
+            basis[0] = X[j]
+            length = _outside(X[l], X[j], basis, 1, basis[1])
+            if length == 0.0:
                 continue
-            rest = np.array([s[z] for z in range(n) if z != x and z != y], np.int64)
-            if rest.size == 0:
-                chance = 1.0
-            elif rest.size == 1:
-                chance = 0.5
-            else:
-                rho = _given_two(C, min(j, l), max(j, l), rest[0], rest[1], 1.0)
-                chance = 0.25 + _asin(rho) / (2 * math.pi)
-            drift = C[q, l] - C[q, j] * C[j, l] / C[j, j]
-            total += C[p, j] * drift * chance / (2 * math.pi * math.sqrt(det))
+            basis[1] /= length
+            chance = 0.5 ** (n - 2)
+            if n == 4:
+                k, m = _others(s, x, y)
+                lengths = _outside(X[k], _nearer(X, k, j, l), basis, 2, first)
+                lengths *= _outside(X[m], _nearer(X, m, j, l), basis, 2, second)
+                if lengths > 0.0:
+                    chance += _asin(_dot(first, second) / lengths) / (2 * math.pi)
+            total += C[p, j] * _dot(X[q], basis[1]) * chance / (2 * math.pi)
     return total
+
+
+@njit(cache=True, error_model="numpy")
+def _nearer(X, k, j, l):  # pragma: no cover - compiled
+    """The row j or l whose line is closer to x_k."""
+    return X[j] if abs(_dot(X[k], X[j])) >= abs(_dot(X[k], X[l])) else X[l]

@@ -107,8 +107,8 @@ class FieldRule:
         self.is_tensor = d <= TENSOR_LIMIT
         if self.is_tensor:
             spacing, outside = TENSOR_START[d]
-            self.spacing = spacing / 1.2**refinement
-            self.radius = float(np.sqrt(chdtri(d, outside / 30.0**refinement)))
+            self.spacing = spacing / 1.3**refinement
+            self.radius = float(np.sqrt(chdtri(d, outside / 100.0**refinement)))
             self.name = f"tensor rule, spacing {self.spacing:.2g}"
         else:
             self.log2 = SOBOL_START + refinement

@@ -2,8 +2,8 @@
 
 Smooth coordinates use the trapezoidal rule: a grid of spacing h inside the ball |z| ≤ R. For functions with poles off
 the real axis, as tanh or the products of derivatives that occur here, it beats Gauss-Hermite with the same number of
-nodes by orders of magnitude (E[tanh'² tanh²] at unit variance with 32 nodes: 1e-7 against 2e-4; `make bench` repeats
-the measurement): Gauss-Hermite spends half its nodes where the weight has vanished (Trefethen, SIAM Rev. 64, 2022).
+nodes by orders of magnitude (E[tanh'² tanh²] at unit variance, 31 nodes 0.3 apart: 2e-7; Gauss-Hermite 2e-4; `make
+bench` repeats it): Gauss-Hermite spends half its nodes where the weight has vanished (Trefethen, SIAM Rev. 64, 2022).
 
 Coordinates whose field h_j = Σ_{k≤j} L_jk z_k has a kink κ are integrated panel by panel: given the earlier coordinates
 the kink sits at z_j = (κ − Σ_{k<j} L_jk z_k)/L_jj, and Gauss-Legendre panels meet there.

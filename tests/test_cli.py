@@ -1,0 +1,289 @@
+"""The command line: what it writes, and that every mistake is one line and exit code 2."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import overlaps as ov
+from overlaps.cli import main
+from overlaps.experiment import DEMO, Experiment, Plan
+
+SMALL = """
+[data.spectrum]
+kind = "PowerLaw"
+levels = 3
+exponent = 0.5
+[teacher]
+units = 2
+[student]
+units = 2
+[algorithm]
+rate = 0.5
+[run]
+size = 60
+last = 2.0
+count = 6
+meso_runs = 20
+micro_runs = 8
+"""
+
+
+def command(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
+    """Run `overlaps` in this process; exit code, standard output and error."""
+    monkeypatch.setattr(sys, "argv", ["overlaps", *arguments])
+    code = 0
+    try:
+        main()
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def refused(monkeypatch, capsys, *arguments: str) -> str:
+    """The one line with which a command is refused."""
+    code, _, err = command(monkeypatch, capsys, *arguments)
+    lines = err.strip().splitlines()
+    assert code == 2, err
+    assert len(lines) == 1 and lines[0].startswith("overlaps: "), err
+    assert "Traceback" not in err
+    return lines[0]
+
+
+@pytest.fixture
+def spec(tmp_path: Path) -> Path:
+    path = tmp_path / "spec.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def test_run_writes_everything_and_the_spec_reproduces_it(spec, tmp_path, monkeypatch, capsys):
+    code, out, err = command(monkeypatch, capsys, "run", str(spec), "--out", str(tmp_path / "a"))
+    assert code == 0, err
+    made = tmp_path / "a"
+    names = {"spec.toml", "macro.nc", "meso.nc", "micro.nc", "figure.png", "verdict.txt", "verdict.json"}
+    assert {p.name for p in made.iterdir()} == names
+    assert str(made / "figure.png") in out and str(made / "verdict.txt") in out
+    verdicts = json.loads((made / "verdict.json").read_text())
+    assert set(verdicts) == {"macro against meso", "macro against micro", "meso against micro"}
+    assert all(v["verdict"] in ("agrees", "finite-size", "disagrees", "underpowered") for v in verdicts.values())
+    assert command(monkeypatch, capsys, "run", str(made / "spec.toml"), "--out", str(tmp_path / "b"))[0] == 0
+    for scale in ("macro", "meso", "micro"):
+        first, again = ov.load(made / f"{scale}.nc"), ov.load(tmp_path / "b" / f"{scale}.nc")
+        assert (first.data["Q"].values == again.data["Q"].values).all()
+
+
+def test_check_says_what_would_run(spec, monkeypatch, capsys):
+    code, out, _ = command(monkeypatch, capsys, "check", str(spec))
+    assert code == 0 and "closed form (erf)" in out and "spec: ok" in out
+
+
+def test_demo_spec_round_trips():
+    demo = Experiment.from_toml(DEMO)
+    assert Experiment.from_toml(demo.to_toml()) == demo
+
+
+def test_help_is_quick():
+    """Best of three below 0.3 s (a loaded machine may be slow once)."""
+    best = float("inf")
+    for _ in range(3):
+        began = time.perf_counter()
+        done = subprocess.run([sys.executable, "-m", "overlaps", "--help"], capture_output=True, text=True, check=True)
+        best = min(best, time.perf_counter() - began)
+    assert "demo" in done.stdout
+    assert best < 0.3
+
+
+BAD = {
+    "unknown field": ("rate = 0.5", "ratee = 0.5", "did you mean 'rate'"),
+    "unknown table": ("[student]", "[studnet]", "did you mean 'student'"),
+    "unknown activation": ("units = 2\n[student]", 'units = 2\nactivation = "ref"\n[student]', "did you mean"),
+    "unknown kind": ('"PowerLaw"', '"PowerLow"', "did you mean 'PowerLaw'"),
+    "unknown run field": ("size = 60", "sise = 60", "did you mean 'size'"),
+    "negative rate": ("rate = 0.5", "rate = -0.5", "rate: expected a number above 0"),
+    "rate is text": ("rate = 0.5", 'rate = "fast"', "rate: expected a number"),
+    "rate is nan": ("rate = 0.5", "rate = nan", "rate: expected a finite number"),
+    "missing table": ("[algorithm]\nrate = 0.5\n", "", "needs algorithm"),
+    "no units": ("[teacher]\nunits = 2", "[teacher]", "needs units"),
+    "size below levels": ("size = 60", "size = 2", "cannot hold 3 levels"),
+    "readout of wrong length": ("[student]\nunits = 2", "[student]\nunits = 2\nreadout = [1.0]", "one per unit"),
+    "negative eigenvalue": (
+        'kind = "PowerLaw"\nlevels = 3\nexponent = 0.5',
+        'kind = "Spectrum"\neigenvalues = [1.0, -0.5]',
+        "none below zero",
+    ),
+    "fractions not one": (
+        'kind = "PowerLaw"\nlevels = 3\nexponent = 0.5',
+        'kind = "Spectrum"\neigenvalues = [1.0, 0.5]\nfractions = [0.5, 0.4]',
+        "sum of one",
+    ),
+    "too many steps": ("last = 2.0", "last = 1e15", "steps"),
+    "not toml": ("[run]", "[run", "not valid TOML"),
+    "trained teacher": ("units = 2\n[student]", "units = 2\ntrain_readout = true\n[student]", "does not learn"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_specs_are_one_line_and_leave_nothing(case, tmp_path, monkeypatch, capsys):
+    old, new, expected = BAD[case]
+    assert old in SMALL
+    path = tmp_path / "spec.toml"
+    path.write_text(SMALL.replace(old, new, 1))
+    assert expected in refused(monkeypatch, capsys, "run", str(path), "--out", str(tmp_path / "out"))
+    assert not (tmp_path / "out").exists()
+
+
+def test_missing_and_unreadable_specs(tmp_path, monkeypatch, capsys):
+    assert "no file" in refused(monkeypatch, capsys, "check", str(tmp_path / "none.toml"))
+    (tmp_path / "binary.toml").write_bytes(b"\xff\xfe\x00")
+    assert "cannot be read as text" in refused(monkeypatch, capsys, "check", str(tmp_path / "binary.toml"))
+    assert "cannot be read" in refused(monkeypatch, capsys, "check", str(tmp_path))
+
+
+def test_an_output_folder_that_exists_is_refused_before_anything_runs(spec, tmp_path, monkeypatch, capsys):
+    kept = tmp_path / "out"
+    kept.mkdir()
+    (kept / "mine.txt").write_text("mine")
+    assert "exists already" in refused(monkeypatch, capsys, "run", str(spec), "--out", str(kept))
+    assert [p.name for p in kept.iterdir()] == ["mine.txt"]
+
+
+def test_divergence_names_time_and_quantity_and_keeps_what_came_before(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "spec.toml"
+    linear = SMALL.replace("units = 2", 'units = 2\nactivation = "linear"')
+    path.write_text(linear.replace("rate = 0.5", "rate = 9.0").replace("last = 2.0", "last = 40.0"))
+    line = refused(monkeypatch, capsys, "run", str(path), "--out", str(tmp_path / "out"))
+    assert "Q[" in line and "at time" in line and "reduce rate" in line
+    partial = ov.load(tmp_path / "out" / "macro.partial.nc")
+    assert 0 < partial.time.size < 7 and bool((abs(partial.data["Q"]) < 1e8).all())
+
+
+def test_a_diverging_run_keeps_its_past():
+    problem = ov.Problem(
+        data=ov.GaussianInputs(),
+        teacher=ov.Committee(1, "linear"),
+        student=ov.Committee(1, "linear"),
+        algorithm=ov.OnlineSGD(9.0),
+    )
+    start = ov.draw(problem, 50, seed=0)
+    for scale in (ov.sample, ov.train):
+        with pytest.raises(ov.NumericalError) as caught:
+            scale(problem, start, [0.1, 0.2, 40.0], runs=3)
+        error = caught.value
+        assert error.quantity == "Q[0, 0]" and 0.2 < error.time < 5 and "reduce rate" in str(error)
+        assert error.partial is not None and error.partial.time.tolist() == [0.1, 0.2]
+
+
+def test_user_errors_of_typer_have_code_two(monkeypatch, capsys):
+    assert command(monkeypatch, capsys, "runn")[0] == 2
+    assert command(monkeypatch, capsys, "run")[0] == 2
+
+
+def test_papers_and_verify(tmp_path, monkeypatch, capsys):
+    code, out, _ = command(monkeypatch, capsys, "papers")
+    assert code == 0 and "committee" in out and "claim plateau (holds)" in out
+    assert "did you mean 'committee'" in refused(monkeypatch, capsys, "verify", "comittee")
+    assert "did you mean 'overlaps'" in refused(
+        monkeypatch, capsys, "papers", "run", "committee", "overlap", "--out", str(tmp_path / "x")
+    )
+    (tmp_path / "there").mkdir()
+    assert "exists already" in refused(
+        monkeypatch, capsys, "papers", "run", "committee", "overlaps", "--out", str(tmp_path / "there")
+    )
+
+
+numbers = st.one_of(
+    st.floats(allow_nan=True, allow_infinity=True),
+    st.integers(-5, 10**6),
+    st.sampled_from([0.5, 1.0, 2, "x", True, [1.0], []]),
+)
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.dictionaries(st.sampled_from(["units", "activation", "readout", "train_readout", "unit"]), numbers, max_size=4),
+    st.dictionaries(st.sampled_from(["rate", "readout_rate", "decay", "momentum"]), numbers, max_size=3),
+    st.dictionaries(st.sampled_from(["kind", "levels", "exponent", "eigenvalues", "fractions"]), numbers, max_size=4),
+    st.dictionaries(
+        st.sampled_from(["size", "seed", "scale", "first", "last", "count", "micro_runs"]), numbers, max_size=4
+    ),
+)
+def test_fuzzed_specs_are_valid_or_refused_by_name(student, algorithm, spectrum, run):
+    """Whatever the values: an experiment that round-trips, or an InputError of one line that names its place."""
+    from overlaps.spec import write
+
+    table = {
+        "data": {"spectrum": spectrum},
+        "teacher": {"units": 2},
+        "student": student,
+        "algorithm": algorithm,
+        "run": run,
+    }
+    text = write(table)
+    try:
+        experiment = Experiment.from_toml(text)
+    except ov.InputError as error:
+        assert "\n" not in str(error) and str(error).startswith(("spec", "unknown"))
+    else:
+        assert Experiment.from_toml(experiment.to_toml()) == experiment
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    activation=st.sampled_from(["erf", "relu", "linear"]),
+    units=st.tuples(st.integers(1, 3), st.integers(1, 3)),
+    readout=st.floats(-3, 3),
+    trained=st.booleans(),
+    rate=st.floats(1e-3, 30),
+    decay=st.floats(0, 2),
+    noise=st.floats(0, 1),
+    eigenvalues=st.lists(st.floats(0, 5), min_size=1, max_size=4),
+    size=st.integers(1, 60),
+    scale=st.floats(0, 2),
+)
+def test_fuzzed_problems_give_finite_trajectories_or_typed_refusals(
+    activation, units, readout, trained, rate, decay, noise, eigenvalues, size, scale
+):
+    """Never a NaN, never a hang, never an error of another type."""
+    import numpy as np
+
+    try:
+        problem = ov.Problem(
+            data=ov.GaussianInputs(ov.Spectrum(eigenvalues)),
+            teacher=ov.Committee(units[0], activation),
+            student=ov.Committee(units[1], activation, readout, trained),
+            algorithm=ov.OnlineSGD(rate, decay=decay),
+            label_noise=noise,
+        )
+        start = ov.draw(problem, size, seed=1, scale=scale)
+        times = [0.0, 0.5, 2.0]
+        results = []
+        for scale_of in (ov.solve, ov.sample, ov.train):
+            try:
+                results.append(
+                    scale_of(problem, start, times) if scale_of is ov.solve else scale_of(problem, start, times, runs=2)
+                )
+            except ov.NumericalError as error:
+                assert error.quantity and np.isfinite(error.time)
+                if error.partial is not None:
+                    results.append(error.partial)
+    except ov.InputError as error:
+        assert str(error)
+        return
+    for result in results:
+        for name in ("Q", "R", "v", "error"):
+            assert np.isfinite(result.data[name].values).all()
+
+
+def test_plan_refuses_nonsense():
+    for wrong in ({"size": 0}, {"last": 0.05}, {"count": 1}, {"meso_runs": -1}, {"scale": -1.0}, {"seed": 0.5}):
+        with pytest.raises(ov.InputError):
+            Plan(**wrong)

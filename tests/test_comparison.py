@@ -1,0 +1,172 @@
+"""Verdicts: each of the four is given where it is due, and wrong theories are found."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import overlaps as ov
+from overlaps.points import decay_exponent, holm
+
+TIMES = ov.logtimes(0.1, 5, 10)
+
+
+def problem(rate: float = 0.5, **change) -> ov.Problem:
+    parts = {
+        "data": ov.GaussianInputs(ov.PowerLaw(levels=4, exponent=0.5)),
+        "teacher": ov.Committee(2),
+        "student": ov.Committee(2),
+        "algorithm": ov.OnlineSGD(rate),
+    }
+    return ov.Problem(**{**parts, **change})
+
+
+@pytest.fixture(scope="module")
+def large():
+    chosen = problem()
+    start = ov.draw(chosen, 2000, seed=0, scale=0.3)
+    return chosen, start, ov.solve(chosen, start, TIMES), ov.sample(chosen, start, TIMES, runs=48)
+
+
+def test_agrees(large):
+    _, _, macro, meso = large
+    verdict = ov.compare(macro, meso)
+    assert verdict.verdict == "agrees", verdict
+    assert "would have been seen" in verdict.reason and "z = " in repr(verdict)
+    assert np.isfinite(verdict.table["z"]).all()
+
+
+def test_one_run_is_underpowered(large):
+    chosen, start, macro, _ = large
+    assert ov.compare(macro, ov.sample(chosen, start, TIMES, runs=1)).verdict == "underpowered"
+
+
+def test_wide_error_bars_are_underpowered():
+    chosen = problem()
+    start = ov.draw(chosen, 40, seed=0, scale=0.3)
+    verdict = ov.compare(ov.solve(chosen, start, TIMES), ov.sample(chosen, start, TIMES, runs=3))
+    assert verdict.verdict == "underpowered" and "gone unseen" in verdict.reason
+
+
+def test_finite_size():
+    """At N = 100 two thousand runs resolve the bias, and it shrinks as 1/N."""
+    chosen = problem(1.0)
+    start = ov.draw(chosen, 100, seed=0, scale=0.3)
+    verdict = ov.compare(ov.solve(chosen, start, TIMES), ov.sample(chosen, start, TIMES, runs=2000))
+    assert verdict.verdict == "finite-size", verdict
+    assert verdict.exponent is not None and verdict.exponent.low > 0.75
+    without = ov.compare(verdict.theory, verdict.simulation, finite_size=False)
+    assert without.verdict == "disagrees" and "not measured" in without.reason
+
+
+class _Wrong:
+    """Deliberately wrong theories, as trajectories."""
+
+    @staticmethod
+    def rate(chosen, start):
+        return ov.solve(problem(0.55), start, TIMES)
+
+    @staticmethod
+    def transposed(chosen, start):
+        return ov.solve(chosen, dataclasses.replace(start, R=start.R.transpose(0, 2, 1)), TIMES)
+
+    @staticmethod
+    def no_noise_term(chosen, start):
+        from overlaps import macro
+
+        class Dropped(macro.EquationOfMotion):
+            def __init__(self, *parts):
+                super().__init__(*parts)
+                self.phi = np.zeros_like(self.phi)  # the η² term is proportional to it
+
+        keep = macro.EquationOfMotion
+        try:
+            macro.EquationOfMotion = Dropped
+            return ov.solve(chosen, start, TIMES)
+        finally:
+            macro.EquationOfMotion = keep
+
+
+@pytest.mark.parametrize("wrong", ["rate", "transposed", "no_noise_term"])
+def test_wrong_theories_disagree(wrong, large):
+    chosen, start, _, meso = large
+    verdict = ov.compare(getattr(_Wrong, wrong)(chosen, start), meso)
+    assert verdict.verdict == "disagrees", verdict
+
+
+def test_micro_against_meso_is_an_exact_test(large):
+    chosen, start, _, meso = large
+    micro = ov.train(chosen, start, TIMES, runs=12)
+    assert ov.compare(meso, micro).verdict == "agrees"
+    other = ov.sample(problem(0.6), start, TIMES, runs=24)
+    assert ov.compare(meso, other).verdict == "disagrees"
+
+
+def test_theory_own_error_is_taken_off(large):
+    _, _, macro, meso = large
+    data = macro.data.copy(deep=True)
+    data["R"] = data["R"] + 0.05
+    shifted = dataclasses.replace(macro, data=data)
+    assert ov.compare(shifted, meso, finite_size=False).verdict == "disagrees"
+    for name in ("Q", "R", "v", "error"):
+        data[name].attrs["accuracy"] = 0.06
+    assert ov.compare(shifted, meso).verdict == "agrees"
+
+
+def test_mismatches_are_refused(large):
+    chosen, start, macro, meso = large
+    with pytest.raises(ov.InputError, match="times differ"):
+        ov.compare(ov.solve(chosen, start, TIMES[:-1]), meso)
+    with pytest.raises(ov.InputError, match="pass the theory first"):
+        ov.compare(meso, macro)
+    other = problem(student=ov.Committee(3))
+    with pytest.raises(ov.InputError, match="units differ"):
+        ov.compare(ov.solve(other, ov.draw(other, 100), TIMES), meso)
+
+
+def test_false_alarm_rate_is_the_stated_one():
+    """200 comparisons of correct Gaussian means at level 0.05: no more alarms than a binomial allows at 1e-4."""
+    rng = np.random.default_rng(1)
+    alarms = 0
+    for _ in range(200):
+        x = rng.standard_normal((12, 30))
+        t = np.abs(x.mean(0)) / (x.std(0, ddof=1) / np.sqrt(12))
+        alarms += holm(2 * stats.t.sf(t, 11)).min() < 0.05
+    assert alarms <= 23
+
+
+def test_holm_against_the_definition():
+    p = np.array([0.01, 0.04, 0.03, 0.005])
+    np.testing.assert_allclose(holm(p), [0.03, 0.06, 0.06, 0.02])
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_decay_exponent_is_recovered(power):
+    sizes = np.array([100.0, 200.0, 400.0])
+    b = np.array([1.0, -2.0, 0.3])
+    deviations = [b * n**-power for n in sizes]
+    assert decay_exponent(sizes, deviations, [np.ones(3)] * 3) == pytest.approx(power, abs=0.011)
+
+
+def test_check_scaling_refuses_nonsense():
+    with pytest.raises(ov.InputError, match="at least two"):
+        ov.check_scaling(problem(), [100])
+    with pytest.raises(ov.InputError, match="runs"):
+        ov.check_scaling(problem(), [100, 200], runs=3)
+
+
+def test_plots_and_plain_values(large, tmp_path):
+    import json
+
+    import matplotlib.pyplot as plt
+
+    _, _, macro, meso = large
+    verdict = ov.compare(macro, meso)
+    assert verdict.plot("R").get_title().startswith("agrees")
+    assert json.loads(json.dumps(verdict.to_dict()))["verdict"] == "agrees"
+    scaling = ov.check_scaling(problem(), [40, 80], runs=50, times=(0.5, 1.0))
+    assert scaling.plot().get_xlabel() == "size N"
+    plt.close("all")

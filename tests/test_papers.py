@@ -1,0 +1,56 @@
+"""The claims ledger: every paper registered is complete, and a verdict that differs from the record is noticed."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+import overlaps as ov
+from overlaps import papers
+
+
+@pytest.mark.parametrize("handle", papers.papers())
+def test_papers_are_complete(handle):
+    paper = papers.paper(handle)
+    assert paper.title and paper.citation and paper.figures and paper.claims
+    assert all(claim.statement and claim.expected in papers.VERDICTS for claim in paper.claims.values())
+
+
+def test_claims_of_the_committee_hold():
+    report = papers.verify("committee", quick=True)
+    assert report.as_recorded, report
+    assert "2 of 2 claims as recorded" in repr(report)
+    for _, measured, _ in report.rows:
+        assert abs(measured.value - 1) < 1e-3 and measured.error < 1e-3
+
+
+def test_a_verdict_that_is_not_the_recorded_one_fails(monkeypatch):
+    """Break the recorded verdict, and the formula: both must be noticed."""
+    paper = papers.paper("committee")
+    claim = paper.claims["plateau"]
+    monkeypatch.setitem(paper.claims, "plateau", dataclasses.replace(claim, expected="fails"))
+    assert not papers.verify("committee", quick=True).as_recorded
+    monkeypatch.setitem(paper.claims, "plateau", claim)
+    from overlaps.papers import committee
+
+    monkeypatch.setattr(committee, "plateau_height", lambda k: 1.01 * k / 3.14159 * (3.14159 / 6 - k / (2 * k)))
+    assert not papers.verify("committee", quick=True).as_recorded
+
+
+def test_figures_are_drawn_once_and_never_overwritten(tmp_path):
+    picture, data = papers.draw_figure("committee", "overlaps", tmp_path / "out", quick=True)
+    assert picture.stat().st_size > 10_000 and data.is_file()
+    with pytest.raises(ov.InputError, match="exists already"):
+        papers.draw_figure("committee", "overlaps", tmp_path / "out", quick=True)
+
+
+def test_registering_refuses_what_would_be_lost():
+    paper = papers.Paper("x", "title", "citation")
+    paper.claim("a", statement="s", expected="holds")(lambda quick: papers.Measurement("holds", 1.0, 0.1))
+    with pytest.raises(ov.InputError, match="already"):
+        paper.claim("a", statement="s", expected="holds")(lambda quick: papers.Measurement("holds", 1.0, 0.1))
+    with pytest.raises(ov.InputError, match="did you mean 'holds'"):
+        paper.claim("b", statement="s", expected="hold")
+    with pytest.raises(ov.InputError, match="unknown verdict"):
+        papers.Measurement("maybe", 1.0, 0.1)
