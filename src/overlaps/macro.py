@@ -96,8 +96,16 @@ def integrate(motion: EquationOfMotion, y: Array, times: Array, rtol: float) -> 
     if not np.isfinite(motion(0.0, y)).all():
         raise _Stopped(states, t, y, "the equations are not finite at the start")
     solver = DOP853(motion, 0.0, y, max(float(times[-1]), 1e-12), rtol=rtol, atol=rtol * 1e-3)
+    steps, mark = 0, 0.0
     for target in times:
         while target > t:
+            steps += 1
+            if steps % 1000 == 0:
+                if t - mark < 1e-6 * t:
+                    raise _Stopped(
+                        states, t, y, "the solver makes no progress (overlaps at the edge of what is possible)"
+                    )
+                mark = t
             # shorten a step to land on the target, then go on with the step that accuracy allowed
             solver.t_bound, solver.status = float(target), "running"
             wanted = solver.h_abs
@@ -107,6 +115,10 @@ def integrate(motion: EquationOfMotion, y: Array, times: Array, rtol: float) -> 
                 raise _Stopped(states, t, y, message or "the step size became too small")
             if not np.abs(y).max() < LIMIT:
                 raise _Stopped(states, t, y, "an overlap grew without bound")
+            C = motion.covariance(y)
+            low = float(np.linalg.eigvalsh(C)[0])
+            if low < -1e-4 * max(1.0, float(np.trace(C))):
+                raise _Stopped(states, t, y, f"the covariance of the fields has the negative eigenvalue {low:.3g}")
             if t == target:
                 solver.h_abs = max(solver.h_abs, wanted)
         states.append(y.copy())
