@@ -324,3 +324,17 @@ def test_user_functions_cannot_be_written() -> None:
 def test_unknown_name_in_the_package() -> None:
     with pytest.raises(AttributeError, match="did you mean 'Committee'"):
         _ = ov.Comittee  # pyright: ignore[reportAttributeAccessIssue]
+
+
+def test_functions_that_cannot_be_compiled_are_refused_with_the_reason() -> None:
+    """A user's function that Numba does not take, instead of its page-long message; a function of `math` is fine."""
+    from scipy.special import erf
+
+    wrong = ov.Activation("mine", lambda x: float(erf(x)), lambda x: 2 / math.sqrt(math.pi) * math.exp(-x * x))
+    p = problem(wrong, 1, 1)
+    for scale in (ov.solve, ov.sample, ov.train):
+        with pytest.raises(ov.InputError, match=r"'mine'.*cannot be compiled.*'erf'") as caught:
+            scale(p, ov.draw(p, 20), [1.0])
+        assert "\n" not in str(caught.value)
+    right = problem(ov.Activation("sine", math.sin, math.cos), 1, 1)
+    assert np.isfinite(ov.solve(right, ov.draw(right, 20), [1.0]).data["error"]).all()

@@ -63,7 +63,33 @@ _HOME = {
     "train": "micro",
 }
 
-__all__ = ["__version__", *sorted(_HOME)]
+__all__ = [
+    "Activation",
+    "Committee",
+    "GaussianInputs",
+    "InputError",
+    "Isotropic",
+    "Loss",
+    "NumericalError",
+    "OnlineSGD",
+    "PowerLaw",
+    "Problem",
+    "Scaling",
+    "Spectrum",
+    "Start",
+    "Trajectory",
+    "Verdict",
+    "__version__",
+    "check_scaling",
+    "compare",
+    "draw",
+    "gaussian_averages",
+    "load",
+    "logtimes",
+    "sample",
+    "solve",
+    "train",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -17,6 +17,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import FunctionType
 from typing import Any
 
 from .errors import InputError, unknown
@@ -68,17 +69,33 @@ class Activation:
     @cached_property
     def compiled(self) -> tuple[Any, Any]:
         """(g, g') as Numba functions of one float."""
-        return compile_plain(self.function, self.name), compile_plain(self.derivative, self.name)
+        parts = (_plain(part) for part in (self.function, self.derivative))
+        g, dg = (compile_plain(part, self.name, "(float64,)") for part in parts)
+        return g, dg
 
 
-def compile_plain(function: Callable[..., Any], name: str) -> Any:
-    """Compile a user's plain function, or say why it cannot be."""
+def _plain(function: Scalar) -> Scalar:
+    """A Python function around math.sin or a ufunc, which Numba calls but does not compile by themselves."""
+    return function if isinstance(function, FunctionType) else lambda x: function(x)
+
+
+def compile_plain(function: Callable[..., Any], name: str, signature: str) -> Any:
+    """Compile a user's plain function for arguments of that Numba signature, or say why it cannot be."""
     import numba
+    from numba.core.errors import NumbaError
 
     try:
-        return numba.njit(function)
-    except TypeError as error:
-        raise InputError(f"{name!r}: expected a plain Python function, got {function!r}") from error
+        compiled = numba.njit(function)
+        compiled.compile(signature)
+    except (TypeError, NumbaError) as error:
+        lines = [line.strip() for line in str(error).splitlines()]
+        noise = ("Failed in", "File", "During", "def ", "^", "<source")
+        reason = next((line for line in lines if line and not line.startswith(noise)), type(error).__name__)
+        raise InputError(
+            f"{name!r}: {getattr(function, '__name__', function)!r} cannot be compiled ({reason}); "
+            "write it as a plain function with math, NumPy and loops"
+        ) from None
+    return compiled
 
 
 _SQRT_HALF = math.sqrt(0.5)

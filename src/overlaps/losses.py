@@ -34,6 +34,7 @@ from .activations import Activation, compile_plain
 from .errors import InputError
 
 Array = NDArray[np.float64]
+FIELDS = "(float64[::1], float64[::1], int64, float64[::1])"  # λ, ν, c, v as Numba sees them
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def user_kernel(loss: Loss) -> Any:
     """The compiled gradient of a user's loss (which knows neither u nor label noise)."""
     from numba import njit
 
-    gradient = compile_plain(loss.gradient, loss.name)
+    gradient = compile_plain(loss.gradient, loss.name, FIELDS)
 
     @njit
     def kernel(lam, nu, c, v, u, noise, dlam, dv):  # pragma: no cover - compiled
@@ -138,4 +139,4 @@ def user_kernel(loss: Loss) -> Any:
 @cache
 def user_value(loss: Loss) -> Any:
     """The compiled value of a user's loss."""
-    return compile_plain(loss.value, loss.name)
+    return compile_plain(loss.value, loss.name, FIELDS)
