@@ -122,7 +122,7 @@ def test_readouts_of_a_start() -> None:
         ({"student": np.full((2, 5), np.nan)}, "student: has entries that are not finite"),
         ({"student_readout": [1.0]}, r"student_readout: expected shape \(2\), got \(1,\)"),
         ({"teacher_readout": [[1.0, 1.0]]}, "teacher_readout: expected shape"),
-        ({"student": "random"}, "student: expected an array of numbers"),
+        ({"student": "random"}, "student: expected an array of finite numbers"),
     ],
 )
 def test_bad_weights(change: dict[str, Any], words: str) -> None:
