@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from .trajectory import Trajectory
-
 SAAD_SOLLA = "D. Saad and S. A. Solla, On-line learning in soft committee machines, Phys. Rev. E 52, 4225 (1995)."
 BIEHL_SCHWARZE = "M. Biehl and H. Schwarze, Learning by on-line gradient descent, J. Phys. A 28, 643 (1995)."
 GOLDT = (
@@ -20,18 +18,24 @@ TREFETHEN = "L. N. Trefethen, Exactness of quadrature formulas, SIAM Review 64, 
 DORMAND_PRINCE = "E. Hairer, S. P. Norsett and G. Wanner, Solving Ordinary Differential Equations I, Springer (1993)."
 
 
-def of_trajectory(result: Trajectory) -> list[str]:
-    """References for the equations and numerical methods that produced `result`."""
-    how = str(result.data.attrs["averages"])
+def citations(scale: str, averages: str, levels: int, trained_readout: bool) -> list[str]:
+    """References for the equations and numerical methods behind a result.
+
+    Parameters
+    ----------
+    scale, averages: as in the attributes of a trajectory.
+    levels: number of levels of the spectrum.
+    trained_readout: whether the second layer learned.
+    """
     papers = [SAAD_SOLLA, BIEHL_SCHWARZE]
-    if result.start.fractions.size > 1:
+    if levels > 1:
         papers.append(YOSHIDA_OKADA)
-    if result.problem is not None and result.problem.student.train_readout:
+    if trained_readout:
         papers.append(GOLDT)
-    if "relu" in how:
+    if "relu" in averages:
         papers += [CHO_SAUL, PLACKETT]
-    if "quadrature" in how:
+    if "quadrature" in averages:
         papers.append(TREFETHEN)
-    if result.scale == "macro":
+    if scale == "macro":
         papers.append(DORMAND_PRINCE)
     return papers

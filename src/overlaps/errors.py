@@ -9,10 +9,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from .trajectory import Trajectory
+from typing import Any
 
 
 class InputError(ValueError):
@@ -26,10 +23,10 @@ class NumericalError(ArithmeticError):
     ----------
     quantity: name of the offending quantity, for instance ``"Q[0, 0]"``.
     time: time at which it was noticed, in samples per input dimension.
-    partial: the trajectory up to the last good time, or ``None``; it can be saved.
+    partial: the `Trajectory` up to the last good time, or ``None``; it can be saved.
     """
 
-    def __init__(self, message: str, *, quantity: str, time: float, partial: Trajectory | None = None) -> None:
+    def __init__(self, message: str, *, quantity: str, time: float, partial: Any = None) -> None:
         super().__init__(message)
         self.quantity = quantity
         self.time = time

@@ -218,6 +218,6 @@ scale = 0.3
 first = 0.1
 last = 150.0
 count = 50
-meso_runs = 32
-micro_runs = 16
+meso_runs = 24
+micro_runs = 12
 """

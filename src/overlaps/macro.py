@@ -26,8 +26,8 @@ from .averages import Method, method_for
 from .checks import grid, number
 from .errors import NumericalError
 from .problem import Problem
-from .start import Start
-from .trajectory import LIMIT, VARIABLES, Trajectory, assemble, field_covariance, largest_overlap
+from .start import Start, joined
+from .trajectory import LIMIT, VARIABLES, Trajectory, assemble, largest_overlap
 
 Array = NDArray[np.float64]
 
@@ -57,7 +57,7 @@ class EquationOfMotion:
         return y[:q].reshape(K, K, B), y[q : q + r].reshape(K, M, B), y[q + r :]
 
     def covariance(self, y: Array) -> Array:
-        """Covariance of the fields (λ, ν), (K+M, K+M)."""
+        """Covariance of the fields (λ, ν), (K+M, K+M); filled in place, for it is a good part of an evaluation."""
         K = self.K
         Q, R, _ = self.unpack(y)
         C = np.empty((K + self.M, K + self.M))
@@ -217,7 +217,7 @@ def solve(
 def _check_covariance(result: Trajectory, accepted: float) -> None:
     """A covariance may lose its sign within the accuracy (students on their teachers make it singular), not beyond."""
     Q, R, T = (result.data[name].values for name in ("Q", "R", "T"))
-    C = field_covariance(Q, R, T)[0]
+    C = joined(Q, R, T)[0]
     low = np.linalg.eigvalsh(C)[:, 0] / np.maximum(1.0, np.trace(C, axis1=1, axis2=2))
     worst = int(low.argmin())
     if low[worst] < -max(1e-7, 10 * accepted):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
 
 from .errors import unknown
 
@@ -13,20 +15,34 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from .trajectory import Trajectory
+
+class Drawn(Protocol):
+    """What is needed of a trajectory to draw it."""
+
+    @property
+    def data(self) -> xr.Dataset: ...
+    @property
+    def scale(self) -> str: ...
+    @property
+    def size(self) -> int | None: ...
+    @property
+    def runs(self) -> int: ...
+    @property
+    def time(self) -> NDArray[np.float64]: ...
+
 
 LABELS = {"error": "generalisation error"}
 LINES = {"macro": "-", "meso": "--", "micro": ":"}
 
 
-def label(result: Trajectory) -> str:
+def label(result: Drawn) -> str:
     """A trajectory in a legend."""
     if result.scale == "macro":
         return "macro (infinite size)"
     return f"{result.scale}, N = {result.size}, {result.runs} run{'s' * (result.runs > 1)}"
 
 
-def trajectory(result: Trajectory, name: str, ax: Axes | None = None, **style: Any) -> Axes:
+def trajectory(result: Drawn, name: str, ax: Axes | None = None, **style: Any) -> Axes:
     """Mean over runs of a variable against time, all entries, with a band of one standard deviation."""
     import matplotlib.pyplot as plt
 
@@ -66,7 +82,7 @@ def trajectory(result: Trajectory, name: str, ax: Axes | None = None, **style: A
     return ax
 
 
-def outcome(results: Mapping[str, Trajectory], verdicts: Mapping[str, str]) -> Figure:
+def outcome(results: Mapping[str, Drawn], verdicts: Mapping[str, str]) -> Figure:
     """Error, R and Q of all scales against time; one colour per entry, one line style per scale."""
     import matplotlib.pyplot as plt
     from matplotlib.lines import Line2D

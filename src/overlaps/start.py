@@ -103,7 +103,7 @@ class Start:
             skew = float(np.abs(blocks[name] - blocks[name].transpose(0, 2, 1)).max())
             if skew > 1e-12 * max(1.0, float(np.abs(blocks[name]).max())):
                 raise InputError(f"{name}: expected symmetric matrices, they differ from their transpose by {skew:.3g}")
-        low = np.linalg.eigvalsh(_gram(blocks["Q"], blocks["R"], blocks["T"]))[:, 0]
+        low = np.linalg.eigvalsh(joined(blocks["Q"], blocks["R"], blocks["T"]))[:, 0]
         worst = int(low.argmin())
         if low[worst] < -1e-10 * max(1.0, float(np.abs(blocks["T"]).max())):
             raise InputError(
@@ -132,7 +132,7 @@ class Start:
     @property
     def gram(self) -> Array:
         """(Q, R; Rᵀ, T) per level, (levels, K+M, K+M)."""
-        return _gram(self.Q, self.R, self.T)
+        return joined(self.Q, self.R, self.T)
 
     def check_fits(self, problem: Problem) -> None:
         """Refuse a start that was made for a problem of another shape."""
@@ -175,10 +175,12 @@ def block_overlaps(W: Array, B: Array, dimensions: NDArray[np.int64]) -> tuple[A
     return gram[:, :K, :K].copy(), gram[:, :K, K:].copy(), gram[:, K:, K:].copy()
 
 
-def _gram(Q: Array, R: Array, T: Array) -> Array:
-    upper = np.concatenate([Q, R], axis=2)
-    lower = np.concatenate([R.transpose(0, 2, 1), T], axis=2)
-    return np.concatenate([upper, lower], axis=1)
+def joined(Q: Array, R: Array, T: Array) -> Array:
+    """(Q, R; Rᵀ, T), (..., K+M, K+M), from Q (..., K, K), R (..., K, M) and T (..., M, M) or (M, M)."""
+    T = np.broadcast_to(T, (*Q.shape[:-2], *T.shape[-2:]))
+    upper = np.concatenate([Q, R], axis=-1)
+    lower = np.concatenate([np.swapaxes(R, -1, -2), T], axis=-1)
+    return np.concatenate([upper, lower], axis=-2)
 
 
 def _readouts(problem: Problem, student: ArrayLike | None, teacher: ArrayLike | None) -> tuple[Array, Array]:

@@ -17,6 +17,7 @@ from __future__ import annotations
 import os
 import tempfile
 from dataclasses import dataclass, replace
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -26,9 +27,10 @@ from numpy.typing import NDArray
 
 from . import __version__
 from .averages import ClosedForm, Method
+from .citations import citations
 from .errors import InputError
 from .problem import Problem
-from .start import Start
+from .start import Start, joined
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -112,9 +114,8 @@ class Trajectory:
 
     def citations(self) -> list[str]:
         """The papers behind what was computed."""
-        from .citations import of_trajectory
-
-        return of_trajectory(self)
+        trained = self.problem is not None and self.problem.student.train_readout
+        return citations(self.scale, self.data.attrs["averages"], self.start.fractions.size, trained)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to a netCDF file, whole or not at all."""
@@ -182,7 +183,7 @@ def assemble(
     """Build a trajectory from Q (run, time, K, K), R (run, time, K, M), v (run, time, K); levels: Q, R per level."""
     eigenvalues = problem.data.eigenvalues
     T = np.einsum("b,bij->ij", eigenvalues, start.T)
-    C = field_covariance(Q, R, T)
+    C = joined(Q, R, T)
     errors = method.errors(C.reshape(-1, *C.shape[2:]), v.reshape(-1, v.shape[-1])).reshape(C.shape[:2])
     variables: dict[str, Any] = {
         "Q": (("run", "time", "student", "student_"), Q),
@@ -212,7 +213,7 @@ def assemble(
         "averages": method.name,
         "cost": cost,
         "overlaps": __version__,
-        "numpy": np.__version__,
+        **{name: version(name) for name in ("numpy", "scipy", "numba")},
     }
     data = xr.Dataset(variables, coords, attrs)
     if not isinstance(method, ClosedForm):
@@ -230,12 +231,3 @@ def largest_overlap(Q: Array, R: Array, v: Array, eigenvalues: Array) -> str:
     name = max(sizes, key=lambda n: float(sizes[n].max()))
     index = ", ".join(str(int(i)) for i in np.unravel_index(int(sizes[name].argmax()), sizes[name].shape))
     return f"{name}[{index}] = {sizes[name].max():.3g}"
-
-
-def field_covariance(Q: Array, R: Array, T: Array) -> Array:
-    """Covariance of (λ, ν), (..., K+M, K+M), from Q (..., K, K), R (..., K, M), T (M, M)."""
-    lead = Q.shape[:-2]
-    T = np.broadcast_to(T, (*lead, *T.shape))
-    upper = np.concatenate([Q, R], axis=-1)
-    lower = np.concatenate([np.swapaxes(R, -1, -2), T], axis=-1)
-    return np.concatenate([upper, lower], axis=-2)
