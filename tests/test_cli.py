@@ -70,6 +70,7 @@ def test_run_writes_everything_and_the_spec_reproduces_it(spec, tmp_path, monkey
     assert code == 0, err
     made = tmp_path / "a"
     names = {"spec.toml", "macro.nc", "meso.nc", "micro.nc", "figure.png", "verdict.txt", "verdict.json"}
+    names |= {f"points {pair}.nc" for pair in ("macro against meso", "macro against micro", "meso against micro")}
     assert {p.name for p in made.iterdir()} == names
     assert str(made / "figure.png") in out and str(made / "verdict.txt") in out
     verdicts = json.loads((made / "verdict.json").read_text())
@@ -125,6 +126,9 @@ BAD = {
         'kind = "Spectrum"\neigenvalues = [1.0, 0.5]\nfractions = [0.5, 0.4]',
         "sum of one",
     ),
+    "seed too large": ("size = 60", "size = 60\nseed = 1000000000000000000000000", "seed: expected at most"),
+    "too many runs": ("meso_runs = 20", "meso_runs = 1000000000000", "meso_runs: expected at most"),
+    "too many levels": ("levels = 3", "levels = 10000000000", "levels: expected at most"),
     "too many steps": ("last = 2.0", "last = 1e15", "steps"),
     "not toml": ("[run]", "[run", "not valid TOML"),
     "trained teacher": ("units = 2\n[student]", "units = 2\ntrain_readout = true\n[student]", "does not learn"),
@@ -154,6 +158,32 @@ def test_an_output_folder_that_exists_is_refused_before_anything_runs(spec, tmp_
     (kept / "mine.txt").write_text("mine")
     assert "exists already" in refused(monkeypatch, capsys, "run", str(spec), "--out", str(kept))
     assert [p.name for p in kept.iterdir()] == ["mine.txt"]
+
+
+def test_what_the_machine_refuses_is_one_line_too(spec, tmp_path, monkeypatch, capsys):
+    """A folder that cannot be made, and more memory than there is."""
+    (tmp_path / "file").write_text("")
+    assert "cannot make the folder" in refused(
+        monkeypatch, capsys, "run", str(spec), "--out", str(tmp_path / "file" / "x")
+    )
+    assert "cannot make" in refused(monkeypatch, capsys, "run", str(spec), "--out", str(tmp_path / ("x" * 300)))
+    huge = tmp_path / "huge.toml"
+    huge.write_text(SMALL.replace("size = 60", "size = 1000000000000").replace("last = 2.0", "last = 0.5"))
+    assert "not enough memory" in refused(monkeypatch, capsys, "run", str(huge), "--out", str(tmp_path / "y"))
+
+
+def test_a_problem_in_which_nothing_moves_still_has_a_verdict(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "spec.toml"
+    path.write_text(SMALL.replace("[student]\nunits = 2", "[student]\nunits = 2\nreadout = 0.0"))
+    code, out, err = command(monkeypatch, capsys, "run", str(path), "--out", str(tmp_path / "out"))
+    assert code == 0, err
+    assert "nothing moves" in out
+
+
+def test_a_spec_with_a_byte_order_mark_is_read(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "spec.toml"
+    path.write_text(SMALL, encoding="utf-8-sig")
+    assert command(monkeypatch, capsys, "check", str(path))[0] == 0
 
 
 def test_divergence_names_time_and_quantity_and_keeps_what_came_before(tmp_path, monkeypatch, capsys):

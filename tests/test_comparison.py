@@ -44,6 +44,24 @@ def test_one_run_is_underpowered(large):
     assert ov.compare(macro, ov.sample(chosen, start, TIMES, runs=1)).verdict == "underpowered"
 
 
+def test_one_run_as_theory_is_underpowered_and_invents_no_z(large):
+    chosen, start, macro, meso = large
+    for verdict in (
+        ov.compare(ov.sample(chosen, start, TIMES, runs=1, seed=5), meso),
+        ov.compare(macro, ov.sample(chosen, start, TIMES, runs=1)),
+    ):
+        assert verdict.verdict == "underpowered" and not verdict.table["z"].any()
+
+
+def test_too_few_runs_to_relabel_are_underpowered(large):
+    """Four against four runs have 70 relabellings: no p below 2/70, so nothing can be claimed at level 0.01."""
+    chosen, start, _, _ = large
+    few = ov.sample(chosen, start, TIMES, runs=4)
+    verdict = ov.compare(few, ov.sample(problem(0.8), start, TIMES, runs=4, seed=1))
+    assert verdict.verdict == "underpowered" and "relabellings" in verdict.reason
+    assert ov.compare(few, ov.sample(problem(0.8), start, TIMES, runs=4, seed=1), level=0.05).verdict == "disagrees"
+
+
 def test_wide_error_bars_are_underpowered():
     chosen = problem()
     start = ov.draw(chosen, 40, seed=0, scale=0.3)
@@ -122,6 +140,12 @@ def test_mismatches_are_refused(large):
         ov.compare(ov.solve(chosen, start, TIMES[:-1]), meso)
     with pytest.raises(ov.InputError, match="pass the theory first"):
         ov.compare(meso, macro)
+    with pytest.raises(ov.InputError, match="different size"):
+        ov.compare(meso, ov.sample(chosen, start.at_size(chosen, 100), TIMES, runs=2))
+    with pytest.raises(ov.InputError, match="expected a trajectory"):
+        ov.compare(3, meso)
+    with pytest.raises(ov.InputError, match="level"):
+        ov.compare(macro, meso, level=2)
     other = problem(student=ov.Committee(3))
     with pytest.raises(ov.InputError, match="units differ"):
         ov.compare(ov.solve(other, ov.draw(other, 100), TIMES), meso)
@@ -156,6 +180,28 @@ def test_check_scaling_refuses_nonsense():
         ov.check_scaling(problem(), [100])
     with pytest.raises(ov.InputError, match="runs"):
         ov.check_scaling(problem(), [100, 200], runs=3)
+    with pytest.raises(ov.InputError, match="several sizes"):
+        ov.check_scaling(problem(), 100)
+
+
+def test_sizes_of_a_scaling_are_independent():
+    """The same normals at two sizes would make the fit's intervals wrong."""
+    from overlaps.points import points
+
+    chosen = problem(data=ov.GaussianInputs())
+    start = ov.draw(chosen, 200, seed=0, scale=0.5)
+    values = []
+    real = ov.sample
+
+    def spy(*args, **kwargs):
+        result = real(*args, **kwargs)
+        values.append(points(result).values[:, -1])
+        return result
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("overlaps.scaling.sample", spy)
+        ov.check_scaling(chosen, [60, 120], start=start, times=(0.5, 1.0), runs=1000)
+    assert abs(np.corrcoef(values)[0, 1]) < 0.13  # four standard deviations
 
 
 def test_plots_and_plain_values(large, tmp_path):

@@ -73,7 +73,7 @@ def p_value(a: ov.Trajectory, b: ov.Trajectory) -> float:
     centre = np.concatenate([x, y]).mean(0)
     both = [np.concatenate([z, (z - centre) ** 2], axis=1) for z in (x, y)]
     alive = np.concatenate(both).std(0) > 1e-12
-    return float(relabelled(both[0][:, alive], both[1][:, alive], seed=0, repeats=19_999).min())
+    return float(relabelled(both[0][:, alive], both[1][:, alive], LEVEL, seed=0, repeats=19_999)[0].min())
 
 
 def runs_of(problem: ov.Problem, size: int = 40, runs: int = 300) -> tuple[ov.Start, ov.Trajectory]:
@@ -101,8 +101,6 @@ def test_blocked_and_direct_training_take_the_same_steps():
     for engine in (micro._direct, micro._blocked):
         run = template.fresh(np.random.Generator(np.random.SFC64(5)))
         run.engine = engine
-        # noise is drawn after the sample in one engine and after the block in the other
-        run.noise = 0.0
         run.advance(101)
         ends.append((run.W, run.v))
     np.testing.assert_allclose(ends[0][0], ends[1][0], rtol=0, atol=1e-12)
@@ -149,7 +147,7 @@ def test_the_test_itself_keeps_its_level():
     alarms = 0
     for i in range(200):
         x = rng.standard_normal((60, 7)) ** 3
-        alarms += relabelled(x[:30], x[30:], seed=i, repeats=199).min() <= 0.05
+        alarms += relabelled(x[:30], x[30:], 0.05, seed=i, repeats=199)[0].min() <= 0.05
     assert alarms <= 23  # P(Binomial(200, 0.05) > 23) = 1e-4
 
 
@@ -219,8 +217,9 @@ def test_values_between_steps_are_interpolated():
         np.testing.assert_allclose(run[2], 0.4 * run[0] + 0.6 * run[3], atol=1e-14)
 
 
-def test_recording_more_often_does_not_change_a_run():
-    chosen = CASES["five levels"]
+@pytest.mark.parametrize("students", [2, 12])  # 12: the blocked engine
+def test_recording_more_often_does_not_change_a_run(students):
+    chosen = problem(data=LEVELS, student=ov.Committee(students, readout=0.2), label_noise=0.5)
     start = ov.draw(chosen, 50, seed=0)
     for scale in (ov.sample, ov.train):
         rare = scale(chosen, start, [4.0], runs=2, seed=4).data["Q"].isel(time=-1)

@@ -456,3 +456,39 @@ def test_bad_accuracy(accuracy: Any) -> None:
     p = problem()
     with pytest.raises(ov.InputError, match="accuracy: expected"):
         ov.solve(p, ov.draw(p, 10), [1.0], accuracy=accuracy)
+
+
+def absolute(lam, nu, c, v):
+    return abs(lam[0] - nu[0])
+
+
+def absolute_gradient(lam, nu, c, v):
+    return np.array([np.sign(lam[0] - nu[0])]), np.zeros(1)
+
+
+def test_a_loss_with_a_kink_is_refused_at_once() -> None:
+    """Refining does not help, and a solver on a right-hand side that jumps does not come back."""
+    p = problem("linear", 1, 1, loss=ov.Loss(absolute, absolute_gradient))
+    start = ov.Start.from_overlaps(p, Q=[[0.5]], R=[[0.2]], T=[[1.0]])
+    with pytest.raises(ov.NumericalError, match=r"does not converge.*kink") as caught:
+        ov.solve(p, start, [1.0, 3.0])
+    assert caught.value.quantity in ("D", "S", "dv", "error") and caught.value.time == 0
+
+
+def growing(lam, nu, c, v):
+    return np.exp(lam[0] ** 2)
+
+
+def growing_gradient(lam, nu, c, v):
+    return np.array([2 * lam[0] * np.exp(lam[0] ** 2)]), np.zeros(1)
+
+
+def test_a_loss_without_an_average_is_an_error_of_its_own() -> None:
+    """E[exp(λ²)] is infinite at Q = 1: no garbage as error, at any scale; the overlaps are kept where they exist."""
+    p = problem("linear", 1, 1, loss=ov.Loss(growing, growing_gradient), rate=1e-6)
+    start = ov.draw(p, 50, scale=1.0)
+    with pytest.raises(ov.NumericalError):
+        ov.solve(p, start, [0.0, 0.1])
+    with pytest.raises(ov.NumericalError, match="average of the loss") as caught:
+        ov.sample(p, start, [0.0, 0.1], runs=2)
+    assert caught.value.quantity == "error"

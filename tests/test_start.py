@@ -223,3 +223,30 @@ def test_scales_ask_for_what_they_need() -> None:
 def test_repr() -> None:
     p = problem(students=3, spectrum=ov.PowerLaw(4, 0.5))
     assert repr(ov.draw(p, 50)) == "Start(weights and overlaps: K = 3, M = 2, 4 levels, N = 50)"
+
+
+def test_a_start_of_another_problem_is_refused() -> None:
+    """Readouts and fractions of the start would silently replace those of the problem."""
+    start = ov.draw(problem(), 40)
+    for other, words in (
+        (problem(teacher_readout=3.0), "another teacher readout"),
+        (problem(readout=0.5), "another student readout"),
+    ):
+        for scale in (ov.solve, ov.sample, ov.train):
+            with pytest.raises(ov.InputError, match=words):
+                scale(other, start, [1.0])
+    given = ov.Start.from_weights(problem(), start.student, start.teacher, teacher_readout=[3.0, 3.0])
+    assert ov.solve(problem(), given, [0.0]).data["error"].item() == pytest.approx(
+        ov.solve(problem(teacher_readout=3.0), ov.draw(problem(teacher_readout=3.0), 40), [0.0]).data["error"].item()
+    )
+    halves, tenth = ov.Spectrum([2.0, 1.0]), ov.Spectrum([2.0, 1.0], [0.1, 0.9])
+    with pytest.raises(ov.InputError, match="other fractions"):
+        ov.solve(problem(spectrum=tenth), ov.draw(problem(spectrum=halves), 40), [1.0])
+    with pytest.raises(ov.InputError, match="levels"):
+        start.at_size(problem(spectrum=halves), 100)
+
+
+def test_a_start_that_counts_as_diverged_is_refused() -> None:
+    p = problem()
+    with pytest.raises(ov.InputError, match="smaller scale"):
+        ov.sample(p, ov.draw(p, 50, scale=2e4), [0.0], runs=2)

@@ -14,12 +14,14 @@ training loop, the overlap chain and the quadrature.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import FunctionType
 from typing import Any
 
+from .checks import number
 from .errors import InputError, unknown
 
 Scalar = Callable[[float], float]
@@ -43,7 +45,10 @@ class Activation:
     kinks: tuple[float, ...] = field(default=(), repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "kinks", tuple(float(k) for k in self.kinks))
+        if not isinstance(self.name, str):
+            raise InputError(f"name: expected text, got {self.name!r}")
+        kinks = self.kinks if isinstance(self.kinks, Iterable) else (self.kinks,)
+        object.__setattr__(self, "kinks", tuple(number(f"kinks[{i}]", k) for i, k in enumerate(kinks)))
         step = 1e-6
         for x in (-3.1, -1.7, -0.63, -0.21, 0.17, 0.58, 1.3, 2.9):
             if any(abs(x - k) < 10 * step for k in self.kinks):
@@ -85,12 +90,13 @@ def compile_plain(function: Callable[..., Any], name: str, signature: str) -> An
     from numba.core.errors import NumbaError
 
     try:
-        compiled = numba.njit(function)
+        compiled = numba.njit(function, error_model="numpy")
         compiled.compile(signature)
     except (TypeError, NumbaError) as error:
         lines = [line.strip() for line in str(error).splitlines()]
         noise = ("Failed in", "File", "During", "def ", "^", "<source")
         reason = next((line for line in lines if line and not line.startswith(noise)), type(error).__name__)
+        reason = re.sub(r" from '[^']*'", "", reason)  # where the offending module is installed does not help
         raise InputError(
             f"{name!r}: {getattr(function, '__name__', function)!r} cannot be compiled ({reason}); "
             "write it as a plain function with math, NumPy and loops"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import os
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,23 +30,27 @@ def number(name: str, value: Any, *, above: float | None = None, least: float | 
     return result
 
 
-def whole(name: str, value: Any, *, least: int) -> int:
-    """`value` as an integer of at least `least`."""
+def whole(name: str, value: Any, *, least: int, most: int = 2**63 - 1) -> int:
+    """`value` as an integer between `least` and `most`."""
     integral = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
     if not integral and not (isinstance(value, (float, np.floating)) and float(value).is_integer()):
         raise InputError(f"{name}: expected a whole number, got {value!r}")
     result = int(value)
     if result < least:
         raise InputError(f"{name}: expected at least {least}, got {result}")
+    if result > most:
+        raise InputError(f"{name}: expected at most {most}, got {result}")
     return result
 
 
-def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> NDArray[np.float64]:
-    """`value` as a finite float array of the given shape; ``None`` stands for any length."""
+def array(name: str, value: ArrayLike, shape: tuple[int | None, ...] | None) -> NDArray[np.float64]:
+    """`value` as a finite float array of the given shape; ``None`` stands for any length, or any shape."""
     try:
         result = np.array(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name}: expected an array of finite numbers, got {value!r:.80}") from None
+    if shape is None:
+        shape = result.shape
     matches = result.ndim == len(shape) and all(want in (None, n) for want, n in zip(shape, result.shape, strict=True))
     if not matches:
         wanted = ", ".join("any" if n is None else str(n) for n in shape)
@@ -56,7 +62,8 @@ def array(name: str, value: ArrayLike, shape: tuple[int | None, ...]) -> NDArray
 
 def grid(times: ArrayLike) -> NDArray[np.float64]:
     """Times of a trajectory: finite, not negative, increasing."""
-    result = array("times", [times] if isinstance(times, (int, float)) else times, (None,))
+    result = array("times", times, None)
+    result = array("times", result.reshape(1) if result.ndim == 0 else result, (None,))
     if result.size == 0:
         raise InputError("times: expected at least one time, got none")
     if result[0] < 0:
@@ -64,3 +71,24 @@ def grid(times: ArrayLike) -> NDArray[np.float64]:
     if np.any(np.diff(result) <= 0):
         raise InputError("times: expected increasing times; use numpy.unique to sort and merge them")
     return result
+
+
+def steps(last: float, size: int) -> int:
+    """Number of SGD steps to time `last`, refused where nobody would see the end."""
+    if last * size > 1e13:
+        raise InputError(
+            f"times: {last:g} at size {size} is {last * size:.1e} steps; use a smaller time or size, or macro"
+        )
+    return int(np.ceil(last * size - 1e-9))
+
+
+def new_folder(name: str, path: str | os.PathLike[str]) -> Path:
+    """Make a folder that was not there before: results are never overwritten."""
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True)
+    except FileExistsError:
+        raise InputError(f"{name}: {folder} exists already; name a new folder, results are never overwritten") from None
+    except OSError as error:
+        raise InputError(f"{name}: cannot make the folder {folder} ({error.strerror})") from None
+    return folder

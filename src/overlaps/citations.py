@@ -15,7 +15,8 @@ YOSHIDA_OKADA = (
 PLACKETT = "R. L. Plackett, A reduction formula for normal multivariate integrals, Biometrika 41, 351 (1954)."
 CHO_SAUL = "Y. Cho and L. K. Saul, Kernel methods for deep learning, NeurIPS (2009)."
 TREFETHEN = "L. N. Trefethen, Exactness of quadrature formulas, SIAM Review 64, 132 (2022)."
-DORMAND_PRINCE = "E. Hairer, S. P. Norsett and G. Wanner, Solving Ordinary Differential Equations I, Springer (1993)."
+OWEN = "A. B. Owen, Scrambling Sobol' and Niederreiter-Xing points, Journal of Complexity 14, 466 (1998)."
+HAIRER = "E. Hairer, S. P. Norsett and G. Wanner, Solving Ordinary Differential Equations I, Springer (1993)."
 
 
 def citations(scale: str, averages: str, levels: int, trained_readout: bool) -> list[str]:
@@ -34,8 +35,10 @@ def citations(scale: str, averages: str, levels: int, trained_readout: bool) -> 
         papers.append(GOLDT)
     if "relu" in averages:
         papers += [CHO_SAUL, PLACKETT]
-    if "quadrature" in averages:
+    if "tensor" in averages:
         papers.append(TREFETHEN)
+    if "Sobol" in averages:
+        papers.append(OWEN)
     if scale == "macro":
-        papers.append(DORMAND_PRINCE)
+        papers.append(HAIRER)
     return papers

@@ -30,7 +30,7 @@ def _read(path: Path) -> str:
     from .errors import InputError
 
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InputError(f"spec: no file {path}") from None
     except (OSError, UnicodeDecodeError) as error:
@@ -90,7 +90,7 @@ def papers(context: typer.Context) -> None:
         for figure in paper.figures.values():
             print(f"  figure {figure.name}: {figure.caption}")
         for claim in paper.claims.values():
-            print(f"  claim {claim.name} ({claim.expected}): {claim.statement}")
+            print(f"  claim {claim.name} ({claim.expected}): {claim.statement}; measured: {claim.method}")
 
 
 @papers_app.command("run")
@@ -118,12 +118,18 @@ def main() -> None:
     """Entry point: turns refusals into one line and exit code 2."""
     try:
         app()
-    except (ValueError, ArithmeticError) as error:
+    except (ValueError, ArithmeticError, OSError, MemoryError) as error:
         from .errors import InputError, NumericalError
 
-        if not isinstance(error, (InputError, NumericalError)):
+        if isinstance(error, (InputError, NumericalError)):
+            reason = str(error)
+        elif isinstance(error, MemoryError):
+            reason = f"not enough memory: {error}; reduce size, units, levels, runs or count"
+        elif isinstance(error, OSError):
+            reason = f"{error.filename or 'a file'}: {error.strerror or error}"
+        else:
             raise
-        print(f"overlaps: {' '.join(str(error).split())}", file=sys.stderr)
+        print(f"overlaps: {' '.join(reason.split())}", file=sys.stderr)
         sys.exit(2)
     except KeyboardInterrupt:
         print("overlaps: interrupted", file=sys.stderr)

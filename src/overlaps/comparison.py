@@ -14,11 +14,12 @@ as an equivalent z-score.
 - **finite-size**: some point deviates, and the deviation at the deviating points shrinks as 1/N: the overlap chain is
   run at N/2 and N/4 from the same overlaps, and the interval of the power of N fitted to all three sizes reaches 0.75
   and lies above 0.25.
-- **disagrees**: some point deviates and does not vanish: the power lies below 0.5, or both sides have the same size.
+- **disagrees**: some point deviates and does not vanish: the power lies below 0.5, or both sides are simulations.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +29,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from .checks import number
-from .errors import InputError
+from .errors import InputError, NumericalError
 from .points import Exponent, Points, fit_decay, holm, points
 from .trajectory import VARIABLES, Trajectory
 
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
-VERDICTS = ("agrees", "finite-size", "disagrees", "underpowered")
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,7 +88,14 @@ class Verdict:
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values, for JSON."""
-        worst = self.table.isel(point=int(np.argmax(np.abs(self.table["z"].values))))
+        largest: dict[str, Any] = {"largest_z": None, "largest_z_at": None}
+        if self.table.sizes["point"]:
+            worst = self.table.isel(point=int(np.argmax(np.abs(self.table["z"].values))))
+            variable = str(worst["variable"].values) + str(worst["entry"].values)
+            largest = {
+                "largest_z": float(worst["z"]),
+                "largest_z_at": {"variable": variable, "time": float(worst["time"])},
+            }
         return {
             "verdict": self.verdict,
             "reason": self.reason,
@@ -97,11 +104,7 @@ class Verdict:
             "size": self.simulation.size,
             "runs": self.simulation.runs,
             "points": int(self.table.sizes["point"]),
-            "largest_z": float(worst["z"]),
-            "largest_z_at": {
-                "variable": str(worst["variable"].values) + str(worst["entry"].values),
-                "time": float(worst["time"]),
-            },
+            **largest,
             "exponent": None
             if self.exponent is None
             else {"value": self.exponent.value, "low": self.exponent.low, "high": self.exponent.high},
@@ -116,6 +119,7 @@ def compare(
     resolve: float = 0.1,
     finite_size: bool = True,
     seed: int = 0,
+    progress: bool = True,
 ) -> Verdict:
     """Compare a theory (macro, or meso as a reference law) with runs (micro or meso) at the same times.
 
@@ -126,27 +130,34 @@ def compare(
         agreement.
     finite_size: where points deviate, measure at N/2 and N/4 whether the deviation shrinks (costs about two more meso
         runs of the same length); otherwise the verdict is ``"disagrees"``.
-    seed: of those extra runs and of the bootstrap.
+    seed: of those extra runs, of the bootstrap and of the relabellings.
+    progress: whether the extra runs show a progress bar.
     """
     level, resolve = number("level", level, above=0), number("resolve", resolve, above=0)
+    if level >= 1:
+        raise InputError(f"level: expected a chance below one, got {level:g}")
     a, b = _matched(theory, simulation)
-    if simulation.scale == "macro":
-        raise InputError("simulation: expected runs (micro or meso), got macro; pass the theory first")
+    both = theory.scale != "macro"
+    few = [r for r in (theory, simulation) if r.scale != "macro" and r.runs < 2]
     deviation, error, freedom, slack = _deviation(theory, simulation, a, b)
     scale = np.array([max(float(np.abs(theory.data[n]).max()), 1e-12) for n in a.variable])
     still = error <= 1e-13 * scale  # constants, and the common start
-    broken = still & (np.abs(deviation) > slack + 1e-9 * scale)
+    broken = still & (np.abs(deviation) > slack + 1e-9 * scale) & (not few)
     live = ~still | broken
-    if not np.any(live):
-        raise InputError("compare: nothing moves between the first and the last time; use later times")
     excess = np.maximum(np.abs(deviation) - slack, 0.0)
     t = np.where(still, np.where(broken, np.inf, 0.0), excess / np.where(still, 1.0, error))
     p = np.maximum(2 * stats.t.sf(t, freedom), 1e-300)
-    adjusted = np.ones_like(p)
-    if theory.runs > 1 and simulation.runs > 1:
-        adjusted[live] = relabelled(a.values[:, live], b.values[:, live], seed)
-    else:
+    adjusted, visible = np.ones_like(p), np.zeros_like(p)
+    attainable = 0.0
+    if few:
+        p[:] = 1.0
+    elif both and np.any(live):
+        repeats = int(min(100_000, max(2000, 20 / level)))
+        adjusted[live], visible[live] = relabelled(a.values[:, live], b.values[:, live], level, seed, repeats)
+        attainable = max(2 / math.comb(theory.runs + simulation.runs, simulation.runs), 1 / (1 + repeats))
+    elif np.any(live):
         adjusted[live] = holm(p[live])
+        visible = stats.t.isf(level / (2 * np.count_nonzero(live)), freedom) * error
     table = xr.Dataset(
         {
             "variable": ("point", a.variable),
@@ -163,16 +174,19 @@ def compare(
     def verdict(word: str, reason: str, exponent: Exponent | None = None) -> Verdict:
         return Verdict(word, reason, table, exponent, theory, simulation)
 
-    if simulation.runs < 2:
-        return verdict("underpowered", "one run has no standard error; use runs=2 or more, better 10")
+    if few:
+        return verdict("underpowered", f"one {few[0].scale} run has no standard error; use runs=2 or more, better 10")
+    if not np.any(live):
+        return verdict("agrees", "nothing moves, and both sides are equal")
+    if attainable > level:
+        return verdict(
+            "underpowered",
+            f"{theory.runs} and {simulation.runs} runs have too few relabellings for level {level:g} (the smallest p "
+            f"is {attainable:.2g}); use more runs",
+        )
     if not np.any(deviating):
-        critical = stats.t.isf(level / (2 * np.count_nonzero(live)), freedom)
-        visible = np.where(live, critical * error / scale, 0.0)
-        seen = {
-            n: float(np.median(visible[live & (a.variable == n)]))
-            for n in VARIABLES
-            if np.any(live & (a.variable == n))
-        }
+        groups = {n: visible[live & (a.variable == n)] / scale[live & (a.variable == n)] for n in VARIABLES}
+        seen = {n: float(np.median(group)) for n, group in groups.items() if group.size}
         worst = max(seen, key=lambda n: seen[n])
         if seen[worst] > resolve:
             return verdict(
@@ -190,7 +204,7 @@ def compare(
     if not finite_size:
         return verdict("disagrees", f"{found}; whether this shrinks with N was not measured")
     # the same runs choose the points and enter the fit, which pulls the exponent down a little, never up
-    exponent, obstacle = _shrinks(theory, simulation, b, deviating, seed)
+    exponent, obstacle = _shrinks(theory, simulation, b, deviating, seed, progress)
     if exponent is None:
         return verdict("disagrees", f"{found}; whether this shrinks with N could not be measured: {obstacle}")
     measured = f"the deviation goes as N^-a with a = {exponent} over N/4, N/2, N"
@@ -204,6 +218,15 @@ def compare(
 
 
 def _matched(theory: Trajectory, simulation: Trajectory) -> tuple[Points, Points]:
+    for name, side in (("theory", theory), ("simulation", simulation)):
+        if not isinstance(side, Trajectory):
+            raise InputError(f"{name}: expected a trajectory from solve, sample, train or load, got {side!r}")
+    if simulation.scale == "macro":
+        raise InputError("simulation: expected runs (micro or meso), got macro; pass the theory first")
+    if theory.scale == "macro" and "accuracy" not in theory.data["Q"].attrs:
+        raise InputError("theory: it stopped early, so its accuracy was not measured; solve it to an earlier time")
+    if theory.scale != "macro" and theory.size != simulation.size:
+        raise InputError(f"compare: two simulations of different size, {theory.size} and {simulation.size}")
     if theory.time.shape != simulation.time.shape or not np.allclose(theory.time, simulation.time, rtol=1e-12, atol=0):
         raise InputError(
             f"compare: the times differ ({theory.time.size} up to {theory.time[-1]:g} against {simulation.time.size} "
@@ -229,27 +252,31 @@ def _deviation(theory: Trajectory, simulation: Trajectory, a: Points, b: Points)
     return b.values.mean(0) - a.values.mean(0), np.sqrt(total), freedom, slack
 
 
-def relabelled(a: Array, b: Array, seed: int, repeats: int = 2000) -> Array:
-    """Adjusted p (points,) of the largest standardised difference of means under random relabelling of the runs.
+def relabelled(a: Array, b: Array, level: float, seed: int, repeats: int) -> tuple[Array, Array]:
+    """Test of equal laws by random relabelling of the runs: adjusted p and the deviation visible at `level`, (points,).
 
-    a, b: (runs, points) of two samples. The level is exact if they are equal in law, however points depend on each
-    other.
+    a, b: (runs, points) of two samples. The statistic is the largest standardised difference of means over all points;
+    the level is exact if the samples are equal in law, however points depend on each other.
     """
     rng = np.random.default_rng(seed)
     pooled = np.concatenate([a, b])
     pooled = pooled - pooled.mean(0)
     scale = pooled.std(0)
     pooled = pooled / np.where(scale > 0, scale, 1.0)
-    n = len(a)
-    labels = np.array([rng.permutation(len(pooled)) < n for _ in range(repeats)], dtype=float)
-    # pooled columns have mean zero, so the difference of means is proportional to the sum over one sample
-    largest = np.sort(np.abs(labels @ pooled).max(1))
-    seen = np.abs(pooled[:n].sum(0)) - 1e-12
-    return (1 + repeats - np.searchsorted(largest, seen)) / (1 + repeats)
+    n, m = len(a), len(b)
+    largest = np.empty(repeats)
+    for low in range(0, repeats, 1000):
+        labels = np.array([rng.permutation(n + m) < n for _ in range(min(1000, repeats - low))], dtype=float)
+        # pooled columns have mean zero, so the difference of means is proportional to the sum over one sample
+        largest[low : low + 1000] = np.abs(labels @ pooled).max(1)
+    largest.sort()
+    p = (1 + repeats - np.searchsorted(largest, np.abs(pooled[:n].sum(0)) - 1e-12)) / (1 + repeats)
+    critical = largest[min(repeats - 1, int(np.ceil((1 - level) * repeats)))]
+    return p, critical * scale * (1 / n + 1 / m)
 
 
 def _shrinks(
-    theory: Trajectory, simulation: Trajectory, b: Points, deviating: NDArray[np.bool_], seed: int
+    theory: Trajectory, simulation: Trajectory, b: Points, deviating: NDArray[np.bool_], seed: int, progress: bool
 ) -> tuple[Exponent | None, str]:
     from .meso import sample
 
@@ -266,12 +293,14 @@ def _shrinks(
             start = simulation.start.at_size(simulation.problem, size)
         except InputError as error:
             return None, f"N/{part} = {size} is too small ({error})"
-        more = sample(
-            simulation.problem, start, simulation.time, runs=max(part * simulation.runs, 64), seed=seed + part
-        )
+        count = max(part * simulation.runs, 64)
+        try:
+            more = sample(simulation.problem, start, simulation.time, runs=count, seed=seed + part, progress=progress)
+        except NumericalError as error:
+            return None, f"at N/{part} = {size}: {error}"
         runs.append(points(more).values[:, deviating])
         sizes.append(size)
     reference = points(theory).values.mean(0)[deviating]
     if any(np.any(r.var(0) == 0) for r in runs):
         return None, "some deviating points do not fluctuate"
-    return fit_decay(np.array(sizes, float), runs, reference, seed), ""
+    return fit_decay(np.array(sizes, float), runs, [reference] * 3, seed), ""

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import spec
-from .checks import number, whole
+from .checks import new_folder, number, steps, whole
 from .comparison import Verdict, compare
 from .errors import InputError, NumericalError, unknown
 from .macro import solve
@@ -48,13 +48,18 @@ class Plan:
     micro_runs: int = 16
 
     def __post_init__(self) -> None:
-        for name, least in (("size", 1), ("seed", 0), ("count", 2), ("meso_runs", 0), ("micro_runs", 0)):
-            object.__setattr__(self, name, whole(name, getattr(self, name), least=least))
+        for name, least, most in (
+            ("size", 1, 10**12),
+            ("seed", 0, 2**63 - 1),
+            ("count", 2, 10**6),
+            ("meso_runs", 0, 10**7),
+            ("micro_runs", 0, 10**7),
+        ):
+            object.__setattr__(self, name, whole(name, getattr(self, name), least=least, most=most))
         object.__setattr__(self, "scale", number("scale", self.scale, least=0))
         object.__setattr__(self, "first", number("first", self.first, above=0))
         object.__setattr__(self, "last", number("last", self.last, above=self.first))
-        if self.last * self.size > 1e13:
-            raise InputError(f"last: {self.last:g} at size {self.size} is {self.last * self.size:.1e} steps; use less")
+        steps(self.last, self.size)
 
 
 @dataclass(frozen=True)
@@ -94,26 +99,23 @@ class Experiment:
         p, r = self.problem, self.run
         how = method_for(p, p.teacher.readouts)
         dims = p.data.dimensions(r.size)
-        steps = int(r.last * r.size)
+        total = steps(r.last, r.size)
         return "\n".join(
             [
                 f"student {p.student.units} x {p.student.g.name}, teacher {p.teacher.units} x {p.teacher.g.name}, "
                 f"{dims.size} level{'s' * (dims.size > 1)}, {p.loss if isinstance(p.loss, str) else p.loss.name} loss",
                 f"size {r.size} ({dims.min()} to {dims.max()} dimensions per level), times {r.first:g} to {r.last:g}",
                 f"averages: {how.name}",
-                f"meso: {r.meso_runs} x {steps:,} steps; micro: {r.micro_runs} x {steps:,} steps",
+                f"meso: {r.meso_runs} x {total:,} steps; micro: {r.micro_runs} x {total:,} steps",
             ]
         )
 
     def execute(self, out: str | os.PathLike[str], *, progress: bool = True) -> Outcome:
         """Run all scales and compare them; everything is written to the new folder `out` as it is computed."""
-        folder = Path(out)
-        if folder.exists():
-            raise InputError(f"out: {folder} exists already; name a new folder, results are never overwritten")
         plan = self.run
+        folder = new_folder("out", out)
         start = draw(self.problem, plan.size, seed=plan.seed, scale=plan.scale)
         times = logtimes(plan.first, plan.last, plan.count)
-        folder.mkdir(parents=True)
         (folder / "spec.toml").write_text(self.to_toml(), encoding="utf-8")
         results: dict[str, Trajectory] = {}
         jobs: dict[str, Any] = {"macro": lambda: solve(self.problem, start, times)}
@@ -139,12 +141,15 @@ class Experiment:
                     ) from None
                 raise
             results[name].save(folder / f"{name}.nc")
-        verdicts = {
-            f"macro against {name}": compare(results["macro"], results[name]) for name in results if name != "macro"
-        }
+        pairs = [("macro", name) for name in results if name != "macro"]
         if {"meso", "micro"} <= results.keys():
-            verdicts["meso against micro"] = compare(results["meso"], results["micro"])
-        outcome = Outcome(self, folder, results, verdicts)
+            pairs.append(("meso", "micro"))
+        outcome = Outcome(
+            self,
+            folder,
+            results,
+            {f"{a} against {b}": compare(results[a], results[b], progress=progress) for a, b in pairs},
+        )
         outcome.write()
         return outcome
 
@@ -173,7 +178,7 @@ class Outcome:
         return outcome(self.results, {name: v.verdict for name, v in self.verdicts.items()})
 
     def write(self) -> None:
-        """Figure and verdicts, next to the trajectories."""
+        """Figure, verdicts and the z-scores behind them, next to the trajectories."""
         import matplotlib.pyplot as plt
 
         picture = self.figure()
@@ -183,6 +188,8 @@ class Outcome:
         self.verdict_path.write_text(text + "\n", encoding="utf-8")
         summary = {name: v.to_dict() for name, v in self.verdicts.items()}
         (self.folder / "verdict.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        for name, verdict in self.verdicts.items():
+            verdict.table.to_netcdf(self.folder / f"points {name}.nc", engine="h5netcdf")
 
     def __repr__(self) -> str:
         lines = [repr(r) for r in self.results.values()] + [repr(v) for v in self.verdicts.values()]

@@ -88,7 +88,7 @@ def _advance(
                 z[b, j] = root[b] * rng.standard_normal()
             common = M if rest[b] > 0 else n
             for m in range(M):
-                for j in range(min(common, n)):
+                for j in range(common):
                     nu[m] += teach[b, m, j] * z[b, j]
             for k in range(K):
                 for j in range(common):

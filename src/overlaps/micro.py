@@ -80,7 +80,7 @@ def _blocked(kernel, W, B, root, v, u, rates, noise, steps, rng):  # pragma: no 
     dlam, dv = np.empty(K), np.empty(K)
     unit = 1.0 / np.sqrt(N)
     block = np.empty((BLOCK, N))
-    pulls = np.empty((BLOCK, K))
+    pulls, shifts = np.empty((BLOCK, K)), np.zeros(BLOCK)
     done = 0
     while done < steps:
         S = min(BLOCK, steps - done)
@@ -88,6 +88,8 @@ def _blocked(kernel, W, B, root, v, u, rates, noise, steps, rng):  # pragma: no 
         for s in range(S):
             for i in range(N):
                 X[s, i] = root[i] * rng.standard_normal()
+            if noise > 0.0:  # with its sample, so that both engines read the stream in one order
+                shifts[s] = noise * rng.standard_normal()
         G = np.dot(X, X.T)
         Z = np.dot(X, W.T)
         Y = np.dot(X, B.T)
@@ -103,8 +105,7 @@ def _blocked(kernel, W, B, root, v, u, rates, noise, steps, rng):  # pragma: no 
                 lam[k] *= unit
             for m in range(M):
                 nu[m] = unit * Y[s, m]
-            shift = noise * rng.standard_normal() if noise > 0.0 else 0.0
-            kernel(lam, nu, 0, v, u, shift, dlam, dv)
+            kernel(lam, nu, 0, v, u, shifts[s], dlam, dv)
             if keep != 1.0:
                 shrink *= keep
                 for r in range(s):

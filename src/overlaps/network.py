@@ -32,7 +32,7 @@ class Committee:
     train_readout: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "units", whole("units", self.units, least=1))
+        object.__setattr__(self, "units", whole("units", self.units, least=1, most=10**6))
         if isinstance(self.activation, Activation):
             # a built-in passed as an object is the same network as one passed by name
             from .activations import BUILT_IN
@@ -41,6 +41,8 @@ class Committee:
                 object.__setattr__(self, "activation", self.activation.name)
         else:
             activation(self.activation)
+        if isinstance(self.train_readout, np.bool_):
+            object.__setattr__(self, "train_readout", bool(self.train_readout))
         if not isinstance(self.train_readout, bool):
             raise InputError(f"train_readout: expected true or false, got {self.train_readout!r}")
         readout = self.readout

@@ -33,6 +33,7 @@ class Drawn(Protocol):
 
 LABELS = {"error": "generalisation error"}
 LINES = {"macro": "-", "meso": "--", "micro": ":"}
+WIDTHS = {"macro": 1.2, "meso": 1.2, "micro": 2.5}
 
 
 def label(result: Drawn) -> str:
@@ -55,27 +56,29 @@ def trajectory(result: Drawn, name: str, ax: Axes | None = None, **style: Any) -
     values = values.reshape(*values.shape[:2], -1)
     mean = values.mean(0)
     text = style.pop("label", label(result))
-    positive = result.time > 0
+    late = result.time[result.time > 0]
+    logarithmic = late.size > 1 and late[-1] / late[0] > 30
+    shown = result.time > 0 if logarithmic else result.time >= 0
     for i in range(mean.shape[1]):
         drawn = ax.plot(
-            result.time[positive],
-            mean[positive, i],
+            result.time[shown],
+            mean[shown, i],
             label=text if i == 0 else None,
             **{"ls": LINES[result.scale], **style},
         )[0]
         if result.runs > 1:
-            spread = values[:, :, i].std(0, ddof=1)[positive]
+            spread = values[:, :, i].std(0, ddof=1)[shown]
             ax.fill_between(
-                result.time[positive],
-                mean[positive, i] - spread,
-                mean[positive, i] + spread,
+                result.time[shown],
+                mean[shown, i] - spread,
+                mean[shown, i] + spread,
                 color=drawn.get_color(),
                 alpha=0.2,
                 lw=0,
             )
-    if result.time.size > 2 and result.time[-1] / max(result.time[positive][0], 1e-300) > 30:
+    if logarithmic:
         ax.set_xscale("log")
-    if name == "error" and np.all(mean[positive] > 0):
+    if name == "error" and np.all(mean[shown] > 0):
         ax.set_yscale("log")
     ax.set_xlabel("time (samples per input dimension)")
     ax.set_ylabel(LABELS.get(name, name))
@@ -91,10 +94,9 @@ def outcome(results: Mapping[str, Drawn], verdicts: Mapping[str, str]) -> Figure
     for ax, name in zip(axes, ("error", "R", "Q"), strict=True):
         for result in results.values():
             ax.set_prop_cycle(None)
-            trajectory(result, name, ax, lw=2.5 if result.scale == "micro" else 1.2)
+            trajectory(result, name, ax, lw=WIDTHS[result.scale])
     handles = [
-        Line2D([], [], color="k", ls=LINES[r.scale], lw=2.5 if r.scale == "micro" else 1.2, label=label(r))
-        for r in results.values()
+        Line2D([], [], color="k", ls=LINES[r.scale], lw=WIDTHS[r.scale], label=label(r)) for r in results.values()
     ]
     axes[0].legend(handles=handles)
     for ax, name in zip(axes[1:], ("R", "Q"), strict=True):

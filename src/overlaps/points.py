@@ -86,10 +86,11 @@ def decay_exponent(sizes: Array, deviations: list[Array], variances: list[Array]
     return float(EXPONENTS[np.argmax(np.sum(overlap**2 / norm, axis=1))])
 
 
-def fit_decay(sizes: Array, runs: list[Array], theory: Array, seed: int, confidence: float = 0.99) -> Exponent:
-    """Exponent of the decay of mean(runs) − theory with size; runs: for each size, (runs, points)."""
+def fit_decay(sizes: Array, runs: list[Array], theory: list[Array], seed: int, confidence: float = 0.99) -> Exponent:
+    """Exponent of the decay of mean(runs) − theory with size; for each size (runs, points) and (points,)."""
+    variances = [r.var(0, ddof=1) / len(r) for r in runs]
     return _bootstrap(
-        lambda means: decay_exponent(sizes, [m - theory for m in means], [r.var(0, ddof=1) / len(r) for r in runs]),
+        lambda means: decay_exponent(sizes, [m - t for m, t in zip(means, theory, strict=True)], variances),
         lambda rows: rows.mean(0),
         runs,
         seed,

@@ -17,11 +17,11 @@ from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
 from .averages import method_for
-from .checks import grid, whole
+from .checks import grid, steps, whole
 from .errors import InputError, NumericalError
 from .problem import Problem
-from .start import Start
-from .trajectory import LIMIT, Trajectory, assemble, largest_overlap
+from .start import LIMIT, Start
+from .trajectory import Trajectory, assemble, largest_overlap
 
 Array = NDArray[np.float64]
 STREAMS = {"micro": 1, "meso": 2}  # so that the same seed gives the scales different samples
@@ -105,16 +105,21 @@ def record(
     runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
     assert start.size is not None
     size = start.size
-    if t[-1] * size > 1e13:
+    numbers = runs * 2 * t.size * (start.Q[0].size + start.R[0].size) * (start.fractions.size if levels else 1)
+    if numbers > 4e9:
         raise InputError(
-            f"times: {t[-1]:g} at size {size} is {t[-1] * size:.1e} steps; use a smaller time or size, or macro"
+            f"runs: {runs} runs at {t.size} times are {numbers * 8e-9:.0f} GB of overlaps; use fewer of either"
         )
+    if problem.algorithm.rate * problem.algorithm.decay >= 2 * size:
+        raise InputError(
+            f"decay: rate x decay = {problem.algorithm.rate * problem.algorithm.decay:g} overshoots at size {size}"
+        )
+    total = steps(float(t[-1]), size)
     how = method_for(problem, start.u)
     stops, place, share = schedule(t, size)
     segments = _segments(stops, walker.chunk)
     streams = np.random.SeedSequence([seed, STREAMS[scale]]).spawn(runs)
     tape = _Tape(problem, start, runs, stops.size, levels)
-    total = int(stops[-1])
     hidden = None if progress else True  # None: shown on a terminal only
     bar = tqdm(total=runs * total, desc=scale, unit="step", unit_scale=True, delay=2, disable=hidden)
     interrupted = threading.Event()
@@ -187,7 +192,7 @@ def record(
     count = int(np.count_nonzero(np.ceil(t * size - 1e-9) <= reached))
     raise NumericalError(
         f"{scale}: an overlap grew without bound: {quantity} in run {first.run} at time {step / size:.6g}; "
-        f"reduce rate (now {problem.algorithm.rate:g}) or stop earlier",
+        f"reduce rate (now {problem.algorithm.rate:g}), stop earlier, or look where the loss is not finite",
         quantity=quantity.split(" =")[0],
         time=step / size,
         partial=trajectory(count) if count else None,

@@ -7,7 +7,7 @@ from a bootstrap over runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -89,23 +89,27 @@ def check_scaling(
     start: overlaps to start from at every size; by default a draw at the largest size with student scale 0.5.
     times, runs, seed: as for `sample`.
     """
+    if not isinstance(sizes, Iterable):
+        raise InputError(f"sizes: expected several sizes, got {sizes!r}")
     sizes = sorted({whole("sizes", n, least=1) for n in sizes})
     if len(sizes) < 2:
         raise InputError("sizes: expected at least two different sizes")
     runs = whole("runs", runs, least=10)
     if start is None:
         start = draw(problem, sizes[-1], seed=seed, scale=0.5)
-    theory = solve(problem, start, times)
-    reference = points(theory)
+    starts = [start.at_size(problem, n) for n in sizes]
+    # a theory for each size: the levels have the fractions that are possible there
+    theories = [solve(problem, s, times) for s in starts]
+    reference = points(theories[0])
     values = [
-        points(sample(problem, start.at_size(problem, n), times, runs=runs, seed=seed, progress=progress)).values
-        for n in sizes
+        points(sample(problem, s, times, runs=runs, seed=seed + i, progress=progress)).values
+        for i, s in enumerate(starts)
     ]
     alive = np.all([v.std(0) > 1e-12 for v in values], axis=0)
     if not np.any(alive):
         raise InputError("times: nothing fluctuates at these times; use later ones")
-    expected = reference.values[0]
-    bias = np.array([v.mean(0) - expected for v in values])
+    expected = [points(theory).values[0] for theory in theories]
+    bias = np.array([v.mean(0) - e for v, e in zip(values, expected, strict=True)])
     spread = np.array([v.std(0, ddof=1) for v in values])
     size_axis = np.array(sizes, float)
     decay: dict[str, Exponent | None] = {}
@@ -116,9 +120,10 @@ def check_scaling(
             continue
         rows = [v[:, mine] for v in values]
         width[name] = fit_spread(size_axis, rows, seed)
-        t = np.abs(bias[0, mine]) / (spread[0, mine] / np.sqrt(runs))
+        excess = np.maximum(np.abs(bias[0, mine]) - theories[0].accuracy(name), 0.0)
+        t = excess / (spread[0, mine] / np.sqrt(runs))
         resolved = holm(2 * stats.t.sf(t, runs - 1)).min() < 0.01
-        decay[name] = fit_decay(size_axis, rows, expected[mine], seed) if resolved else None
+        decay[name] = fit_decay(size_axis, rows, [e[mine] for e in expected], seed) if resolved else None
     data = xr.Dataset(
         {
             "bias": (("size", "point"), bias[:, alive]),

@@ -20,6 +20,7 @@ from .errors import InputError
 from .problem import Problem
 
 Array = NDArray[np.float64]
+LIMIT = 1e8  # an overlap beyond this has diverged
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +35,7 @@ class Start:
     size: number of input dimensions N, or None (macro only).
     dimensions: dimensions per level, (levels,), or None.
     student, teacher: weights (K, N) and (M, N), or None (micro cannot run).
+    own_readouts: whether v, u were given for this start, instead of being those of the problem.
     """
 
     Q: Array
@@ -46,6 +48,7 @@ class Start:
     dimensions: NDArray[np.int64] | None = None
     student: Array | None = None
     teacher: Array | None = None
+    own_readouts: bool = False
 
     @classmethod
     def from_weights(
@@ -66,7 +69,8 @@ class Start:
         dimensions = problem.data.dimensions(size)
         Q, R, T = block_overlaps(W, B, dimensions)
         v, u = _readouts(problem, student_readout, teacher_readout)
-        return cls(Q, R, T, v, u, dimensions / size, size, dimensions, W, B)
+        own = student_readout is not None or teacher_readout is not None
+        return cls(Q, R, T, v, u, dimensions / size, size, dimensions, W, B, own)
 
     @classmethod
     def from_overlaps(
@@ -91,13 +95,14 @@ class Start:
         shapes = {"Q": (K, K), "R": (K, M), "T": (M, M)}
         blocks: dict[str, Array] = {}
         for name, value in (("Q", Q), ("R", R), ("T", T)):
-            if np.ndim(value) == 2:
+            value = array(name, value, None)
+            if value.ndim == 2:
                 if levels > 1:
                     raise InputError(
                         f"{name}: inputs have {levels} levels, so one matrix per level is needed: expected shape "
-                        f"{(levels, *shapes[name])}, got {np.shape(value)}"
+                        f"{(levels, *shapes[name])}, got {value.shape}"
                     )
-                value = np.asarray(value)[None]
+                value = value[None]
             blocks[name] = array(name, value, (levels, *shapes[name]))
         for name in ("Q", "T"):
             skew = float(np.abs(blocks[name] - blocks[name].transpose(0, 2, 1)).max())
@@ -111,11 +116,13 @@ class Start:
                 f"eigenvalue {low[worst]:.3g}; reduce R or increase Q"
             )
         v, u = _readouts(problem, student_readout, teacher_readout)
-        start = cls(blocks["Q"], blocks["R"], blocks["T"], v, u, problem.data.fractions)
+        own = student_readout is not None or teacher_readout is not None
+        start = cls(blocks["Q"], blocks["R"], blocks["T"], v, u, problem.data.fractions, own_readouts=own)
         return start if size is None else start.at_size(problem, size)
 
     def at_size(self, problem: Problem, size: int) -> Start:
         """The same overlaps at another size, without weights: what finite-size scaling starts from."""
+        self.check_fits(problem)
         dimensions = problem.data.dimensions(size)
         ranks = np.linalg.matrix_rank(self.gram, tol=1e-9 * max(1.0, float(np.abs(self.gram).max())), hermitian=True)
         tight = np.flatnonzero(ranks > dimensions)
@@ -135,13 +142,29 @@ class Start:
         return joined(self.Q, self.R, self.T)
 
     def check_fits(self, problem: Problem) -> None:
-        """Refuse a start that was made for a problem of another shape."""
+        """Refuse a start that was made for another problem, or one that is too large to begin with."""
         wanted = (problem.data.eigenvalues.size, problem.student.units, problem.teacher.units)
         if self.R.shape != wanted:
             raise InputError(
                 f"start: has {self.R.shape[0]} levels, {self.R.shape[1]} student and {self.R.shape[2]} teacher units, "
                 f"the problem has {wanted[0]}, {wanted[1]} and {wanted[2]}; draw the start for this problem"
             )
+        expected = problem.data.fractions if self.size is None else problem.data.dimensions(self.size) / self.size
+        if not np.allclose(self.fractions, expected, atol=1e-12):
+            raise InputError("start: was made for other fractions of the levels; draw the start for this problem")
+        if not self.own_readouts:
+            for name, mine, theirs in (
+                ("student", self.v, problem.student.readouts),
+                ("teacher", self.u, problem.teacher.readouts),
+            ):
+                if not np.array_equal(mine, theirs):
+                    raise InputError(
+                        f"start: was made for another {name} readout; draw the start for this problem, or give "
+                        f"{name}_readout= when making it"
+                    )
+        largest = max(float(np.abs(self.Q).max()), float(np.abs(self.T).max()), float(np.abs(self.v).max()))
+        if largest >= LIMIT:
+            raise InputError(f"start: an overlap or readout of {largest:.3g} counts as diverged; use a smaller scale")
 
     def __repr__(self) -> str:
         levels, K, M = self.R.shape

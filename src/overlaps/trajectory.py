@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from . import __version__
 from .averages import ClosedForm, Method
 from .citations import citations
-from .errors import InputError
+from .errors import InputError, NumericalError
 from .problem import Problem
 from .start import Start, joined
 
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 VARIABLES = ("Q", "R", "v", "error")  # what evolves, and is compared between scales
-LIMIT = 1e8  # an overlap beyond this has diverged
 
 
 @dataclass(frozen=True, eq=False)
@@ -98,9 +97,10 @@ class Trajectory:
             lines.append(f"  accuracy: {measured}; averages: {a['averages']}")
         elif self.runs > 1:
             spread = float(d["error"].isel(time=-1).std("run", ddof=1))
-            lines.append(
-                f"  accuracy: error {mean[-1]:.4g} ± {spread / np.sqrt(self.runs):.1g} (standard error at the end)"
-            )
+            quadrature = self.accuracy("error")
+            more = f"; its quadrature is within {quadrature:.1e}" if quadrature else ""
+            bar = f"± {spread / np.sqrt(self.runs):.1g} (standard error at the end)"
+            lines.append(f"  accuracy: error {mean[-1]:.4g} {bar}{more}")
         else:
             lines.append("  accuracy: a single run has no error bar; ask for runs=2 or more")
         lines.append(f"  cost: {a['cost']}")
@@ -154,7 +154,7 @@ def load(path: str | os.PathLike[str]) -> Trajectory:
             data = opened.load()
     except (OSError, ValueError) as error:
         raise InputError(f"load: {path} is not a netCDF file written by overlaps ({error})") from None
-    if "scale" not in data.attrs or "start_Q" not in data:
+    if not {"scale", "spec", "size"} <= data.attrs.keys() or "start_Q" not in data:
         raise InputError(f"load: {path} was not written by Trajectory.save")
     text = str(data.attrs["spec"])
     problem = Problem.from_toml(text) if text else None
@@ -163,6 +163,7 @@ def load(path: str | os.PathLike[str]) -> Trajectory:
     start = Start(*(data[f"start_{name}"].values for name in names), fractions=data["fraction"].values)
     if size > 0:
         start = replace(start, size=size, dimensions=np.rint(start.fractions * size).astype(np.int64))
+    start = replace(start, own_readouts=True)
     return Trajectory(data.drop_vars([f"start_{name}" for name in names]), problem, start)
 
 
@@ -215,13 +216,32 @@ def assemble(
         "overlaps": __version__,
         **{name: version(name) for name in ("numpy", "scipy", "numba")},
     }
-    data = xr.Dataset(variables, coords, attrs)
+    result = Trajectory(xr.Dataset(variables, coords, attrs), problem, start)
+    if not np.isfinite(errors).all():
+        at = float(times[int(np.isfinite(errors).all(0).argmin())])
+        raise NumericalError(
+            f"{scale}: the average of the loss is not finite at time {at:g}; the loss grows too fast for fields of "
+            "this size, or takes a value that is not a number",
+            quantity="error",
+            time=at,
+        )
     if not isinstance(method, ClosedForm):
         # the error is a quadrature: measure how good it is, at a few of the points
         some = np.unique(np.linspace(0, errors.size - 1, 6).astype(int))
         coarse = method.coarser().errors(C.reshape(-1, *C.shape[2:])[some], v.reshape(-1, v.shape[-1])[some])
-        data["error"].attrs["accuracy"] = float(np.abs(coarse - errors.ravel()[some]).max())
-    return Trajectory(data, problem, start)
+        apart = np.abs(coarse - errors.ravel()[some])
+        result.data["error"].attrs["accuracy"] = float(apart.max())
+        if not apart.max() <= 0.02 * np.abs(errors).max():
+            worst = int(apart.argmax())
+            at = float(times[some[worst] % times.size])
+            raise NumericalError(
+                f"{scale}: the average of the loss did not converge at time {at:g}: {errors.ravel()[some[worst]]:.3g} "
+                f"against {coarse[worst]:.3g} by a coarser rule ({method.name}); the overlaps are in .partial",
+                quantity="error",
+                time=at,
+                partial=result,
+            )
+    return result
 
 
 def largest_overlap(Q: Array, R: Array, v: Array, eigenvalues: Array) -> str:

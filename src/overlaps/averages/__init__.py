@@ -85,11 +85,10 @@ def gaussian_averages(
     u = problem.teacher.readouts if teacher_readout is None else array("teacher_readout", teacher_readout, (m,))
     how = method_for(problem, u, method)
     fine, rough = how(c, v), how.coarser()(c, v)
-    floor = 1e-15
-    accuracy = {
-        name: max(floor, float(np.max(np.abs(getattr(fine, name) - getattr(rough, name)))))
-        for name in ("D", "S", "dv", "error")
-    }
+    accuracy: dict[str, float] = {}
+    for name in ("D", "S", "dv", "error"):
+        x, y = np.asarray(getattr(fine, name)), np.asarray(getattr(rough, name))
+        accuracy[name] = max(1e-15 * max(1.0, float(np.abs(x).max())), float(np.abs(x - y).max()))
     return GaussianAverages(fine.D, fine.S, fine.dv, fine.error, how.name, accuracy)
 
 

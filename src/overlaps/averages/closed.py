@@ -107,6 +107,7 @@ class ClosedForm:
         self.nodes = nodes
         self.name = f"closed form ({activation})"
         self.default_accuracy = 1e-9
+        self.gain = 3.0
 
     def __call__(self, C: Array, v: Array) -> Averages:
         """Averages at field covariance C (K+M, K+M) and readout v (K,)."""

@@ -134,6 +134,11 @@ class FieldRule:
         """Relative accuracy to ask for where the user names none."""
         return 1e-6 if self.is_tensor else 1e-3
 
+    @property
+    def gain(self) -> float:
+        """What a refinement must gain on a smooth integrand; a tensor rule that gains less has met a kink."""
+        return 3.0 if self.is_tensor else 1.0
+
     def coarser(self) -> FieldRule:
         return FieldRule(self.kinks, self.refinement - 1)
 
@@ -165,7 +170,7 @@ class LossQuadrature:
         # the loss is a function of the fields alone: what the networks' activations are does not enter
         self.rule = rule or FieldRule([()] * (problem.student.units + problem.teacher.units))
         self.name = f"quadrature ({self.rule.name})"
-        self.default_accuracy = self.rule.default_accuracy
+        self.default_accuracy, self.gain = self.rule.default_accuracy, self.rule.gain
         self._value = user_value(problem.loss)
         self._no_teacher_readout = np.zeros(problem.teacher.units)
 
@@ -206,7 +211,7 @@ class SquareQuadrature:
         self.kinks = [student.g.kinks] * student.units + [teacher.g.kinks] * teacher.units
         self.rule = rule or FieldRule(self.kinks)
         self.name = f"quadrature ({self.rule.name})"
-        self.default_accuracy = self.rule.default_accuracy
+        self.default_accuracy, self.gain = self.rule.default_accuracy, self.rule.gain
         self._pair_rules: dict[tuple[tuple[float, ...], ...], FieldRule] = {}
         self._teacher_products: tuple[bytes, Array] = (b"", np.empty(0))
 

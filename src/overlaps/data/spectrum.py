@@ -76,7 +76,7 @@ class PowerLaw:
     exponent: float
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "levels", whole("levels", self.levels, least=1))
+        object.__setattr__(self, "levels", whole("levels", self.levels, least=1, most=10**7))
         object.__setattr__(self, "exponent", number("exponent", self.exponent, above=-1))
 
     @property

@@ -20,6 +20,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..checks import new_folder
 from ..errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -51,6 +52,11 @@ class Claim:
     statement: str
     expected: str
     measure: Callable[[bool], Measurement]
+
+    @property
+    def method(self) -> str:
+        """How it is measured: the first line of the measuring function's docstring."""
+        return (self.measure.__doc__ or "").strip().split("\n")[0]
 
 
 @dataclass(frozen=True)
@@ -123,10 +129,8 @@ def draw_figure(handle: str, figure: str, out: Path, *, quick: bool = False) -> 
     chosen = paper(handle).figures
     if figure not in chosen:
         raise unknown(f"figure of {handle}", figure, chosen)
-    if out.exists():
-        raise InputError(f"out: {out} exists already; name a new folder, results are never overwritten")
+    new_folder("out", out)
     picture, data = chosen[figure].make(quick)
-    out.mkdir(parents=True)
     paths = out / f"{handle}-{figure}.png", out / f"{handle}-{figure}.nc"
     picture.savefig(paths[0], dpi=150)
     plt.close(picture)
@@ -151,6 +155,7 @@ class Report:
             mark = "ok " if m.verdict == claim.expected else "NOT"
             lines.append(f"{mark} {claim.name}: {m.verdict} (recorded: {claim.expected}), {seconds:.1f} s")
             lines.append(f"      says: {claim.statement}")
+            lines.append(f"      how: {claim.method}")
             lines.append(f"      measured: {m.value:.6g} ± {m.error:.1g}{'; ' + m.note if m.note else ''}")
         good = sum(m.verdict == c.expected for c, m, _ in self.rows)
         lines.append(f"{good} of {len(self.rows)} claims as recorded")
