@@ -35,7 +35,7 @@ def main() -> None:
     start = ov.draw(problem, size=200, seed=0, scale=0.1)
     times = ov.logtimes(0.1, 100, 13)
     scales = {
-        "macro": ov.solve(problem, start, times, accuracy=1e-8),
+        "macro": ov.solve(problem, start, times),
         "meso": ov.sample(problem, start, times, runs=20, seed=0, progress=False),
         "micro": ov.train(problem, start, times, runs=8, seed=0, progress=False),
     }

@@ -245,8 +245,8 @@ def _check_quadrature(motion: EquationOfMotion, start: Start, accepted: float) -
     if not (again <= accepted or again <= gap / how.gain):
         raise NumericalError(
             f"macro: the quadrature of {name} does not converge (rules differ by {gap:.1e} at time 0, then by "
-            f"{again:.1e}; {accepted:.1e} was asked; {how.name}); if the loss has a kink or grows fast, smooth it, or pass "
-            f"accuracy={2 * gap:.0e}",
+            f"{again:.1e}; {accepted:.1e} was asked; {how.name}); if the loss has a kink or grows fast, smooth it, or "
+            f"pass accuracy={2 * gap:.0e}",
             quantity=name,
             time=0.0,
         )
