@@ -492,3 +492,22 @@ def test_a_loss_without_an_average_is_an_error_of_its_own() -> None:
     with pytest.raises(ov.NumericalError, match="average of the loss") as caught:
         ov.sample(p, start, [0.0, 0.1], runs=2)
     assert caught.value.quantity == "error"
+
+
+@pytest.mark.parametrize(("activation", "students", "teachers"), [("tanh", 2, 2), ("softplus", 1, 3), ("tanh", 3, 2)])
+def test_smooth_activations_reach_the_default_accuracy(activation: str, students: int, teachers: int) -> None:
+    """A refusal, or a budget, that hits the ordinary case: four fields on the tensor rule, five on Sobol points."""
+    p = problem(activation, students, teachers, readout=0.5)
+    start = ov.draw(p, 200, seed=0, scale=0.5)
+    macro_ = ov.solve(p, start, [0.5, 2.0])
+    assert max(macro_.accuracy(name) for name in VARIABLES) < (1e-5 if students + teachers <= 4 else 1e-2)
+    assert ov.compare(macro_, ov.sample(p, start, [0.5, 2.0], runs=30)).verdict == "agrees"
+
+
+def test_what_is_not_a_problem_or_a_start_is_refused() -> None:
+    p = problem()
+    for scale in (ov.solve, ov.sample, ov.train):
+        with pytest.raises(ov.InputError, match="start: expected"):
+            scale(p, None, [1.0])
+        with pytest.raises(ov.InputError, match="problem: expected"):
+            scale(None, ov.draw(p, 10), [1.0])

@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import InputError
 from .problem import Problem
 from .runs import record
-from .start import Start
+from .start import Start, check
 from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -232,7 +232,7 @@ def sample(
     runs, seed: number of independent runs; the same seed gives the same bits.
     levels: also record the overlaps of every level.
     """
+    check(problem, start)
     if start.size is None:
         raise InputError("start: meso needs a size; pass size= to Start.from_overlaps, or use draw")
-    start.check_fits(problem)
     return record("meso", Chain(problem, start), problem, start, times, runs, seed, levels=levels, progress=progress)

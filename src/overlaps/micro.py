@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from .errors import InputError
 from .problem import Problem
 from .runs import record
-from .start import Start, block_overlaps
+from .start import Start, block_overlaps, check
 from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -183,9 +183,9 @@ def train(
     runs, seed: number of independent runs; the same seed gives the same bits.
     levels: also record the overlaps of every level.
     """
+    check(problem, start)
     if start.student is None or start.teacher is None:
         raise InputError(
             "start: micro needs weights; use draw or Start.from_weights (sample gives the same law from overlaps)"
         )
-    start.check_fits(problem)
     return record("micro", Weights(problem, start), problem, start, times, runs, seed, levels=levels, progress=progress)

@@ -173,6 +173,15 @@ class Start:
         return f"Start({what}: K = {K}, M = {M}, {levels} level{'s' * (levels > 1)}, {size})"
 
 
+def check(problem: Problem, start: Start) -> None:
+    """Refuse a problem and a start that do not belong together, before anything is computed."""
+    if not isinstance(problem, Problem):
+        raise InputError(f"problem: expected an overlaps.Problem, got {problem!r}")
+    if not isinstance(start, Start):
+        raise InputError(f"start: expected an overlaps.Start (from draw or Start.from_...), got {start!r}")
+    start.check_fits(problem)
+
+
 def draw(problem: Problem, size: int, seed: int = 0, scale: float = 1.0) -> Start:
     """Random weights: the teacher's standard normal, the student's with standard deviation `scale`."""
     size = whole("size", size, least=1)

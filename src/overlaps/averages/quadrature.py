@@ -25,7 +25,7 @@ from .result import Averages
 Array = NDArray[np.float64]
 
 TENSOR_LIMIT = 4  # fields; beyond, a tensor grid of useful accuracy no longer fits the budget
-BUDGET = 1_000_000  # points per average
+BUDGET = 1_200_000  # points per average
 # for d fields, to begin with: spacing of the nodes, and the probability left outside the ball that holds them
 TENSOR_START = {1: (0.15, 1e-15), 2: (0.2, 1e-14), 3: (0.3, 1e-10), 4: (0.42, 1e-8)}
 SOBOL_START, SOBOL_LIMIT = 13, 17  # log2 of the number of points, before mirroring
