@@ -204,9 +204,8 @@ def solve(
         if reached <= wanted:
             return result
         better = how.finer()
-        if (
-            better is None and rtol <= 1e-13
-        ) or reached > before / how.gain:  # nothing left to refine, or it does not help
+        exhausted = better is None and rtol <= 1e-13
+        if exhausted or reached > before / how.gain:  # or refining does not help
             break
         before, rough = reached, fine
         how, rtol = better or how, max(1e-13, rtol / 30)

@@ -187,6 +187,12 @@ def draw(problem: Problem, size: int, seed: int = 0, scale: float = 1.0) -> Star
     size = whole("size", size, least=1)
     scale = number("scale", scale, least=0)
     problem.data.dimensions(size)
+    weights = size * (problem.student.units + problem.teacher.units)
+    if weights > 2e10:
+        raise InputError(
+            f"size: {size} inputs need {weights * 8e-9:.0f} GB of weights; macro and meso run from overlaps alone, see "
+            "Start.from_overlaps"
+        )
     rng = np.random.default_rng(whole("seed", seed, least=0))
     teacher = rng.standard_normal((problem.teacher.units, size))
     student = scale * rng.standard_normal((problem.student.units, size))
