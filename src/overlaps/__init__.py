@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from .activations import Activation as Activation
+    from .algorithms import GradientFlow as GradientFlow
     from .algorithms import OnlineSGD as OnlineSGD
     from .averages import gaussian_averages as gaussian_averages
     from .comparison import Verdict as Verdict
@@ -40,6 +41,7 @@ _HOME = {
     "Activation": "activations",
     "Committee": "network",
     "GaussianInputs": "data",
+    "GradientFlow": "algorithms",
     "InputError": "errors",
     "Isotropic": "data",
     "Loss": "losses",
@@ -67,6 +69,7 @@ __all__ = [
     "Activation",
     "Committee",
     "GaussianInputs",
+    "GradientFlow",
     "InputError",
     "Isotropic",
     "Loss",

@@ -6,7 +6,7 @@ With the averages D = (D_λ, D_ν), S of the fields (see `overlaps.averages`), l
     dQ_b/dt = −η ω_b (D_λ Q_b + D_ν R_bᵀ + transpose) − 2 η β Q_b + η² ω_b φ_b S
     dv/dt   = −η_v (E[∂loss/∂v] + β v)
 
-in time t = steps/N. Levels meet only in the averages, so a thousand of them are as well conditioned as one.
+in time t = steps/N; gradient flow has no η² term. Levels meet only in the averages, so a thousand of them are as well conditioned as one.
 Integrated by an explicit Runge-Kutta method of order 8 that lands on every requested time (no interpolation).
 The whole solution is computed twice, with a looser tolerance and a coarser average the second time; their difference is
 the reported accuracy.
@@ -22,6 +22,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import DOP853
 
+from .algorithms import OnlineSGD
 from .averages import ClosedForm, Method, method_for
 from .checks import grid, number
 from .errors import NumericalError
@@ -39,6 +40,7 @@ class EquationOfMotion:
         self.method = method
         self.rate, self.decay = problem.algorithm.rate, problem.algorithm.decay
         self.readout_rate = problem.readout_rate
+        self.noise = self.rate if isinstance(problem.algorithm, OnlineSGD) else 0.0
         self.omega = problem.data.eigenvalues
         self.phi = start.fractions
         self.T = np.moveaxis(start.T, 0, -1)
@@ -78,13 +80,13 @@ class EquationOfMotion:
         a = self.method(C, v)
         dy = np.empty_like(y)
         dQ, dR, dv = self.unpack(dy)
-        _move_levels(Q, R, self.T, a.D, a.S, self.omega, self.phi, self.rate, self.decay, dQ, dR)
+        _move_levels(Q, R, self.T, a.D, a.S, self.omega, self.noise * self.phi, self.rate, self.decay, dQ, dR)
         dv[:] = -self.readout_rate * (a.dv + self.decay * v)
         return dy
 
 
 @njit(cache=True)
-def _move_levels(Q, R, T, D, S, omega, phi, rate, decay, dQ, dR):  # pragma: no cover - compiled
+def _move_levels(Q, R, T, D, S, omega, noise, rate, decay, dQ, dR):  # pragma: no cover - compiled
     """dQ/dt and dR/dt of all levels, written into dQ (K, K, levels) and dR (K, M, levels)."""
     K, M, B = R.shape
     pull = np.empty(B)
@@ -108,8 +110,7 @@ def _move_levels(Q, R, T, D, S, omega, phi, rate, decay, dQ, dR):  # pragma: no 
                 for b in range(B):
                     pull[b] += D[i, K + n] * R[j, n, b] + D[j, K + n] * R[i, n, b]
             for b in range(B):
-                noise = rate * phi[b] * S[i, j]
-                dQ[i, j, b] = -rate * (omega[b] * (pull[b] - noise) + 2.0 * decay * Q[i, j, b])
+                dQ[i, j, b] = -rate * (omega[b] * (pull[b] - noise[b] * S[i, j]) + 2.0 * decay * Q[i, j, b])
                 dQ[j, i, b] = dQ[i, j, b]
 
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from . import spec
-from .algorithms import OnlineSGD
+from .algorithms import GradientFlow, OnlineSGD
 from .checks import number
 from .data import SPECTRA, GaussianInputs
 from .errors import InputError, unknown
@@ -29,7 +29,7 @@ ROLES: spec.Roles = {
     "spectrum": SPECTRA,
     "teacher": (Committee,),
     "student": (Committee,),
-    "algorithm": (OnlineSGD,),
+    "algorithm": (OnlineSGD, GradientFlow),
 }
 
 
@@ -51,7 +51,7 @@ class Problem:
     data: GaussianInputs
     teacher: Committee
     student: Committee
-    algorithm: OnlineSGD
+    algorithm: OnlineSGD | GradientFlow
     loss: str | Loss = "square"
     label_noise: float = 0.0
 

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
+from .algorithms import OnlineSGD
 from .averages import method_for
 from .checks import grid, steps, whole
 from .errors import InputError, NumericalError
@@ -101,6 +102,11 @@ def record(
 ) -> Trajectory:
     """Run `runs` copies of `walker` in threads and record their overlaps at `times`."""
     began = clock.perf_counter()
+    if not isinstance(problem.algorithm, OnlineSGD):
+        raise InputError(
+            f"algorithm: {type(problem.algorithm).__name__} draws no samples, so there is no run to take; use solve, "
+            "or OnlineSGD with a small rate"
+        )
     t = grid(times)
     runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
     assert start.size is not None

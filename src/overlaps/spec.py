@@ -49,7 +49,9 @@ def from_mapping(cls: type, table: Any, roles: Roles, where: str = "spec") -> An
         if name in roles and isinstance(value, Mapping):
             options = {kind.__name__: kind for kind in roles[name]}
             inner = dict(value)
-            kind = inner.pop("kind", next(iter(options)) if len(options) == 1 else None)
+            takes = [kind for kind in roles[name] if set(inner) <= {f.name for f in fields(kind)}]
+            usual = roles[name][0]  # may be left unnamed, unless it is another one that takes these fields
+            kind = inner.pop("kind", usual.__name__ if usual in takes or not takes else None)
             if kind is None:
                 raise InputError(f"{where}.{name}: needs kind = one of {', '.join(options)}")
             if not isinstance(kind, str) or kind not in options:
