@@ -241,7 +241,7 @@ class ForgottenDecayOfReadout(macro.EquationOfMotion):
 )
 def test_wrong_theories_are_rejected(mutant: type, check: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """A check that passes whatever the equation says. (A wrong theory may also leave the positive covariances.)"""
-    monkeypatch.setattr(macro, "EquationOfMotion", mutant)
+    monkeypatch.setitem(macro.SYSTEMS, "levels", mutant)
     with pytest.raises((AssertionError, ov.NumericalError)):
         check()
 

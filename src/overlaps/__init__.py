@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from . import laws as laws
     from .activations import Activation as Activation
     from .algorithms import GradientFlow as GradientFlow
     from .algorithms import OnlineSGD as OnlineSGD
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from .trajectory import Trajectory as Trajectory
     from .trajectory import load as load
 
+_MODULES = ("laws",)
 _HOME = {
     "Activation": "activations",
     "Committee": "network",
@@ -87,6 +89,7 @@ __all__ = [
     "compare",
     "draw",
     "gaussian_averages",
+    "laws",
     "load",
     "logtimes",
     "sample",
@@ -96,11 +99,13 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f".{name}", __name__)
     if name in _HOME:
         return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
     from .errors import unknown
 
-    raise AttributeError(str(unknown("name in overlaps:", name, _HOME)))
+    raise AttributeError(str(unknown("name in overlaps:", name, [*_HOME, *_MODULES])))
 
 
 def __dir__() -> list[str]:

@@ -1,15 +1,8 @@
 """Macro: the limit N → ∞, an ordinary differential equation per eigenvalue of the input covariance.
 
-With the averages D = (D_λ, D_ν), S of the fields (see `overlaps.averages`), level b moves as
-
-    dR_b/dt = −η ω_b (D_λ R_b + D_ν T_b) − η β R_b
-    dQ_b/dt = −η ω_b (D_λ Q_b + D_ν R_bᵀ + transpose) − 2 η β Q_b + η² ω_b φ_b S
-    dv/dt   = −η_v (E[∂loss/∂v] + β v)
-
-in time t = steps/N; gradient flow has no η² term. Levels meet only in the averages, so a thousand of them are as well conditioned as one.
-Integrated by an explicit Runge-Kutta method of order 8 that lands on every requested time (no interpolation).
-The whole solution is computed twice, with a looser tolerance and a coarser average the second time; their difference is
-the reported accuracy.
+The equation is in `overlaps.motion`, or in moments of the covariance in `overlaps.hierarchy`. It is integrated by an
+explicit Runge-Kutta method of order 8 that lands on every requested time (no interpolation). The whole solution is
+computed twice, with a looser tolerance and a coarser average the second time; their difference is the accuracy stated.
 """
 
 from __future__ import annotations
@@ -18,100 +11,20 @@ import time as clock
 from dataclasses import replace
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import DOP853
 
-from .algorithms import OnlineSGD
 from .averages import ClosedForm, Method, method_for
 from .checks import grid, number
-from .errors import NumericalError
+from .errors import InputError, NumericalError, unknown
+from .hierarchy import MomentHierarchy
+from .motion import EquationOfMotion
 from .problem import Problem
 from .start import LIMIT, Start, check
 from .trajectory import VARIABLES, Trajectory, assemble, largest_overlap
 
 Array = NDArray[np.float64]
-
-
-class EquationOfMotion:
-    """Right-hand side; the state is (Q, R, v) with the level as last axis, so that levels are contiguous."""
-
-    def __init__(self, problem: Problem, start: Start, method: Method) -> None:
-        self.method = method
-        self.rate, self.decay = problem.algorithm.rate, problem.algorithm.decay
-        self.readout_rate = problem.readout_rate
-        self.noise = self.rate if isinstance(problem.algorithm, OnlineSGD) else 0.0
-        self.omega = problem.data.eigenvalues
-        self.phi = start.fractions
-        self.T = np.moveaxis(start.T, 0, -1)
-        self.total_T = self.T @ self.omega
-        self.K, self.M, self.B = start.R.shape[1], start.R.shape[2], self.omega.size
-        self.evaluations = 0
-        # a quadrature with a kink in it makes the right-hand side jump, and the solver's steps endless
-        self.budget = 10**8 if isinstance(method, ClosedForm) else 30_000
-
-    def pack(self, Q: Array, R: Array, v: Array) -> Array:
-        """State vector from Q (levels, K, K), R (levels, K, M), v (K,)."""
-        return np.concatenate([np.moveaxis(Q, 0, -1).ravel(), np.moveaxis(R, 0, -1).ravel(), v])
-
-    def unpack(self, y: Array) -> tuple[Array, Array, Array]:
-        """Q (K, K, levels), R (K, M, levels), v (K,): views of the state vector."""
-        K, M, B = self.K, self.M, self.B
-        q, r = K * K * B, K * M * B
-        return y[:q].reshape(K, K, B), y[q : q + r].reshape(K, M, B), y[q + r :]
-
-    def covariance(self, y: Array) -> Array:
-        """Covariance of the fields (λ, ν), (K+M, K+M); filled in place, for it is a good part of an evaluation."""
-        K = self.K
-        Q, R, _ = self.unpack(y)
-        C = np.empty((K + self.M, K + self.M))
-        C[:K, :K] = Q @ self.omega
-        C[:K, K:] = R @ self.omega
-        C[K:, :K] = C[:K, K:].T
-        C[K:, K:] = self.total_T
-        return C
-
-    def __call__(self, t: float, y: Array) -> Array:
-        self.evaluations += 1
-        Q, R, v = self.unpack(y)
-        C = self.covariance(y)
-        if not np.isfinite(C).all():
-            return np.full_like(y, np.nan)  # a trial step too far: the solver shortens it
-        a = self.method(C, v)
-        dy = np.empty_like(y)
-        dQ, dR, dv = self.unpack(dy)
-        _move_levels(Q, R, self.T, a.D, a.S, self.omega, self.noise * self.phi, self.rate, self.decay, dQ, dR)
-        dv[:] = -self.readout_rate * (a.dv + self.decay * v)
-        return dy
-
-
-@njit(cache=True)
-def _move_levels(Q, R, T, D, S, omega, noise, rate, decay, dQ, dR):  # pragma: no cover - compiled
-    """dQ/dt and dR/dt of all levels, written into dQ (K, K, levels) and dR (K, M, levels)."""
-    K, M, B = R.shape
-    pull = np.empty(B)
-    for i in range(K):
-        for m in range(M):
-            pull[:] = 0.0
-            for k in range(K):
-                for b in range(B):
-                    pull[b] += D[i, k] * R[k, m, b]
-            for n in range(M):
-                for b in range(B):
-                    pull[b] += D[i, K + n] * T[n, m, b]
-            for b in range(B):
-                dR[i, m, b] = -rate * (omega[b] * pull[b] + decay * R[i, m, b])
-        for j in range(i + 1):
-            pull[:] = 0.0
-            for k in range(K):
-                for b in range(B):
-                    pull[b] += D[i, k] * Q[k, j, b] + D[j, k] * Q[k, i, b]
-            for n in range(M):
-                for b in range(B):
-                    pull[b] += D[i, K + n] * R[j, n, b] + D[j, K + n] * R[i, n, b]
-            for b in range(B):
-                dQ[i, j, b] = -rate * (omega[b] * (pull[b] - noise[b] * S[i, j]) + 2.0 * decay * Q[i, j, b])
-                dQ[j, i, b] = dQ[i, j, b]
+SYSTEMS: dict[str, type[EquationOfMotion]] = {"levels": EquationOfMotion, "moments": MomentHierarchy}
 
 
 class _Stopped(Exception):
@@ -169,6 +82,7 @@ def solve(
     levels: bool = False,
     accuracy: float | None = None,
     method: str = "auto",
+    system: str = "levels",
 ) -> Trajectory:
     """The infinite-size theory of `problem` from `start`.
 
@@ -180,9 +94,15 @@ def solve(
         `NumericalError`. By default 1e-9 is aimed at for closed forms, 1e-6 for tensor quadrature and 1e-3 for Sobol
         points, and the tightest solution is accepted up to 1e-6, 1e-5 and 1e-2: escaping a plateau amplifies rounding.
     method: how the Gaussian averages are evaluated: ``"auto"``, ``"closed"`` or ``"quadrature"``.
+    system: ``"levels"``, or ``"moments"`` for the moment hierarchy of the papers, which is good for few levels only.
     """
     began = clock.perf_counter()
     check(problem, start)
+    if system not in SYSTEMS:
+        raise unknown("system", system, SYSTEMS)
+    if levels and system != "levels":
+        raise InputError("levels: the moment hierarchy does not follow them; use system='levels'")
+    equation = SYSTEMS[system]
     t = grid(times)
     how = method_for(problem, start.u, method)
     wanted = how.default_accuracy if accuracy is None else number("accuracy", accuracy, above=0)
@@ -190,11 +110,11 @@ def solve(
     closed = isinstance(how, ClosedForm)
     rtol = max(1e-13, wanted / (300 if closed else 10))
     if not closed:
-        _check_quadrature(EquationOfMotion(problem, start, how), start, accepted)
-    rough, evaluations = _attempt(problem, start, t, how.coarser(), 30 * rtol, levels)
+        _check_quadrature(equation(problem, start, how), start, accepted)
+    rough, evaluations = _attempt(equation(problem, start, how.coarser()), problem, start, t, 30 * rtol, levels)
     before = np.inf
     while True:
-        fine, more = _attempt(problem, start, t, how, rtol, levels)
+        fine, more = _attempt(equation(problem, start, how), problem, start, t, rtol, levels)
         evaluations += more
         scale = {name: max(float(np.abs(fine.data[name]).max()), 1e-3) for name in VARIABLES}
         # where both take the same few long steps their difference says nothing: never claim more than the tolerance
@@ -253,14 +173,12 @@ def _check_quadrature(motion: EquationOfMotion, start: Start, accepted: float) -
 
 
 def _attempt(
-    problem: Problem, start: Start, times: Array, how: Method, rtol: float, levels: bool
+    motion: EquationOfMotion, problem: Problem, start: Start, times: Array, rtol: float, levels: bool
 ) -> tuple[Trajectory, int]:
-    motion = EquationOfMotion(problem, start, how)
-
     def trajectory(states: Array, at: Array) -> Trajectory:
         parts = [motion.unpack(y) for y in states]
-        Q = np.array([q @ motion.omega for q, _, _ in parts])[None]
-        R = np.array([r @ motion.omega for _, r, _ in parts])[None]
+        Q = np.array([q @ motion.first for q, _, _ in parts])[None]
+        R = np.array([r @ motion.first for _, r, _ in parts])[None]
         v = np.array([v for _, _, v in parts])[None]
         blocks = None
         if levels:
@@ -269,7 +187,7 @@ def _attempt(
                 np.array([np.moveaxis(r, -1, 0) for _, r, _ in parts])[None],
             )
         cost = f"{motion.evaluations} evaluations of the averages"
-        return assemble("macro", problem, start, at, Q, R, v, how, levels=blocks, cost=cost)
+        return assemble("macro", problem, start, at, Q, R, v, motion.method, levels=blocks, cost=cost)
 
     try:
         with np.errstate(all="ignore"):  # trial steps may overflow; accepted ones are checked
@@ -277,7 +195,7 @@ def _attempt(
     except _Stopped as stop:
         done = len(stop.states)
         Q, R, v = motion.unpack(stop.state)
-        quantity = largest_overlap(np.moveaxis(Q, -1, 0), np.moveaxis(R, -1, 0), v, motion.omega)
+        quantity = largest_overlap(np.moveaxis(Q, -1, 0), np.moveaxis(R, -1, 0), v, motion.first)
         raise NumericalError(
             f"macro: {stop.reason}: {quantity} at time {stop.time:.6g}; reduce rate (now {motion.rate:g}) "
             "or stop earlier",

@@ -1,0 +1,95 @@
+"""Feature scaling: what a linear student reaches when only some directions of its weights are trained.
+
+In the eigenbasis the trained directions are levels: `linear_error` and its relatives take ``trained``, and the floor is
+
+    ε_∞ = ½ c Σ_frozen φ ω / (1 − (η/2) Σ_trained φ ω).
+
+Outside it the first N_l coordinates of x ~ N(0, Σ) are trained, Σ = (Σ_t, Σ_c; Σ_cᵀ, Σ_h). They also learn what they
+can tell about the frozen ones: the target is B_t + Σ_t⁻¹ Σ_c (B_h − w_h), and what cannot be told is noise of variance
+
+    (1/N) (B_h − w_h)ᵀ S (B_h − w_h),        S = Σ_h − Σ_cᵀ Σ_t⁻¹ Σ_c        (Schur complement),
+
+independent of the trained inputs. In the eigenbasis of Σ_t, eigenvalues κ_k and rows u_k of Uᵀ Σ_c, that is a linear
+student with distance c (1 + |u_k|²/κ_k²) in direction k and the floor (c/2N) Tr S / (1 − (η/2N) Tr Σ_t). For small
+rates
+
+    ε(t) = (c/2N) { Tr S + Σ_k (κ_k + |u_k|²/κ_k) e^{−2 η κ_k t} }.
+
+Reference: Worschech and Rosenow, arXiv:2410.09005, eqs. (10), (84)-(88), there for long times and small rates.
+
+>>> import overlaps as ov
+>>> round(ov.laws.feature_floor(ov.PowerLaw(levels=256, exponent=1.0), 10, distance=1.0001), 7)
+0.0278107
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import eigh
+
+from ..checks import array, number, whole
+from ..errors import InputError
+from .levels import AnySpectrum, levels, merged
+from .linear import Modes, check_stable, modes
+
+Array = NDArray[np.float64]
+
+
+def feature_floor(spectrum: AnySpectrum, trained: int, *, rate: float = 0.0, distance: float = 1.0) -> float:
+    """Error after long training of the `trained` levels of largest eigenvalue; rate 0 means a vanishing one."""
+    rate, distance = number("rate", rate, least=0), number("distance", distance, least=0)
+    omega, phi, frozen = levels(spectrum, trained)
+    variance = float(phi @ omega)
+    check_stable(rate, variance)
+    return 0.5 * distance * frozen / (1 - 0.5 * rate * variance)
+
+
+def partial_error(
+    covariance: ArrayLike, trained: int, rate: float, times: ArrayLike, *, distance: float = 1.0
+) -> Array:
+    """Error of a linear student whose first `trained` coordinates learn, for inputs N(0, covariance), (times,).
+
+    Averaged over weights w − B with independent entries of mean square `distance`; exact for many coordinates of
+    comparable variance, at any stable rate (corrections are of the order rate × largest eigenvalue / N).
+    """
+    rate, distance = number("rate", rate, above=0), number("distance", distance, least=0)
+    sigma, _, count = _factored(covariance, trained)
+    N = len(sigma)
+    floor = partial_floor(covariance, trained, rate=rate, distance=distance)
+    if count == 0:
+        return Modes(np.empty(0), np.empty(0), floor)(times)
+    kappa, U = eigh(sigma[:count, :count])
+    # what the trained coordinates tell about the frozen ones, without a division by a small κ² first
+    told = np.sum((U.T @ sigma[:count, count:]) ** 2, axis=1) / kappa**2
+    excess = distance * (1 + told) - rate * floor
+    omega, phi, weighted = merged(kappa, np.full(count, 1 / N), excess / N)
+    return modes(omega, phi, rate, weighted / phi, floor)(times)
+
+
+def partial_floor(covariance: ArrayLike, trained: int, *, rate: float = 0.0, distance: float = 1.0) -> float:
+    """Error after long training of the first `trained` coordinates; rate 0 means a vanishing one."""
+    rate, distance = number("rate", rate, least=0), number("distance", distance, least=0)
+    sigma, factor, count = _factored(covariance, trained)
+    N = len(sigma)
+    variance = float(np.trace(sigma[:count, :count])) / N
+    check_stable(rate, variance)
+    # the Schur complement of the leading block is F Fᵀ with F the trailing block of the Cholesky factor
+    return 0.5 * distance / N * float(np.sum(factor[count:, count:] ** 2)) / (1 - 0.5 * rate * variance)
+
+
+def _factored(covariance: ArrayLike, trained: int) -> tuple[Array, Array, int]:
+    """The covariance, its lower Cholesky factor and the number of trained coordinates, checked."""
+    sigma = array("covariance", covariance, (None, None))
+    if sigma.shape[0] != sigma.shape[1] or not np.allclose(
+        sigma, sigma.T, rtol=1e-10, atol=1e-12 * np.abs(sigma).max()
+    ):
+        raise InputError(f"covariance: expected a symmetric matrix, got one of shape {sigma.shape}")
+    try:
+        factor = np.linalg.cholesky(sigma).astype(float)
+    except np.linalg.LinAlgError:
+        raise InputError(
+            "covariance: expected a positive definite matrix; add the variance of the missing directions, or leave "
+            "out coordinates that others determine"
+        ) from None
+    return sigma, factor, whole("trained", trained, least=0, most=len(sigma))
