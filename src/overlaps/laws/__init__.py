@@ -3,6 +3,7 @@
 Every law says in its docstring what it is exact for, and refuses the rest.
 """
 
+from .asymptote import decay_rates, late_error, late_modes, near_error
 from .features import feature_floor, partial_error, partial_floor
 from .linear import (
     Modes,
@@ -14,24 +15,33 @@ from .linear import (
     single_vector,
     small_rate_error,
 )
+from .plateaus import Plateau, equal_rows, plateau, typical_teacher
 from .powerlaw import Window, gamma_error, power_error, power_floor, time_exponent, window
 
 __all__ = [
     "Modes",
+    "Plateau",
     "SingleVector",
     "Window",
     "critical_rate",
+    "decay_rates",
+    "equal_rows",
     "feature_floor",
     "finite_size_error",
     "gamma_error",
+    "late_error",
+    "late_modes",
     "linear_error",
     "linear_modes",
+    "near_error",
     "partial_error",
     "partial_floor",
+    "plateau",
     "power_error",
     "power_floor",
     "single_vector",
     "small_rate_error",
     "time_exponent",
+    "typical_teacher",
     "window",
 ]

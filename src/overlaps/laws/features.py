@@ -71,11 +71,26 @@ def partial_floor(covariance: ArrayLike, trained: int, *, rate: float = 0.0, dis
     """Error after long training of the first `trained` coordinates; rate 0 means a vanishing one."""
     rate, distance = number("rate", rate, least=0), number("distance", distance, least=0)
     sigma, factor, count = _factored(covariance, trained)
-    N = len(sigma)
-    variance = float(np.trace(sigma[:count, :count])) / N
-    check_stable(rate, variance)
-    # the Schur complement of the leading block is F Fᵀ with F the trailing block of the Cholesky factor
-    return 0.5 * distance / N * float(np.sum(factor[count:, count:] ** 2)) / (1 - 0.5 * rate * variance)
+    untold, variance = _traces(sigma, factor)
+    check_stable(rate, float(variance[count]))
+    return float(0.5 * distance * untold[count] / (1 - 0.5 * rate * variance[count]))
+
+
+def partial_floors(covariance: ArrayLike, *, rate: float = 0.0, distance: float = 1.0) -> Array:
+    """`partial_floor` for every number of trained coordinates, 0 to N, at the cost of one, (N+1,)."""
+    rate, distance = number("rate", rate, least=0), number("distance", distance, least=0)
+    sigma, factor, _ = _factored(covariance, 0)
+    untold, variance = _traces(sigma, factor)
+    check_stable(rate, float(variance[-1]))
+    return 0.5 * distance * untold / (1 - 0.5 * rate * variance)
+
+
+def _traces(sigma: Array, factor: Array) -> tuple[Array, Array]:
+    """Tr S/N and Tr Σ_t/N for 0 to N trained coordinates, both (N+1,)."""
+    # S = F Fᵀ with F the trailing block of the lower Cholesky factor: its trace is the squares in the trailing columns
+    columns = np.sum(factor**2, axis=0)
+    untold = np.append(np.cumsum(columns[::-1])[::-1], 0.0)
+    return untold / len(sigma), np.append(0.0, np.cumsum(np.diag(sigma))) / len(sigma)
 
 
 def _factored(covariance: ArrayLike, trained: int) -> tuple[Array, Array, int]:
