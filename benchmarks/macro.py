@@ -48,7 +48,8 @@ def _at(levels: int, quick: bool) -> Row:
     repeats = 1 if quick else 2 if levels > 100 else 5
     cost = race({"solve": (lambda: found.append(ov.solve(problem, start, grid)), 1)}, repeats).cost("solve")
     mine = found[-1]
-    best, _ = _attempt(problem, start, grid, method_for(problem, start.u), TIGHTEST, False)
+    motion = EquationOfMotion(problem, start, method_for(problem, start.u))
+    best, _ = _attempt(motion, problem, start, grid, TIGHTEST, False)
     count = evaluations(mine)
     return Row(
         f"macro at 50 times to 10, L = {levels}, K = M = 2",

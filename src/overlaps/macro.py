@@ -1,8 +1,9 @@
 """Macro: the limit N → ∞, an ordinary differential equation per eigenvalue of the input covariance.
 
 The equation is in `overlaps.motion`, or in moments of the covariance in `overlaps.hierarchy`. It is integrated by an
-explicit Runge-Kutta method of order 8 that lands on every requested time (no interpolation). The whole solution is
-computed twice, with a looser tolerance and a coarser average the second time; their difference is the accuracy stated.
+explicit Runge-Kutta method of order 8, or the implicit one of `overlaps.implicit` where levels are fast and times long;
+either lands on every requested time (no interpolation). The whole solution is computed twice, with a looser tolerance
+and a coarser average the second time; their difference is the accuracy stated.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from .averages import ClosedForm, Method, method_for
 from .checks import grid, number
 from .errors import InputError, NumericalError, unknown
 from .hierarchy import MomentHierarchy
+from .implicit import Radau, is_stiff
 from .motion import EquationOfMotion
 from .problem import Problem
 from .start import LIMIT, Start, check
@@ -41,7 +43,11 @@ def integrate(motion: EquationOfMotion, y: Array, times: Array, rtol: float) -> 
     t = 0.0
     if not np.isfinite(motion(0.0, y)).all():
         raise _Stopped(states, t, y, "the equations are not finite at the start")
-    solver = DOP853(motion, 0.0, y, max(float(times[-1]), 1e-12), rtol=rtol, atol=rtol * 1e-3)
+    last = max(float(times[-1]), 1e-12)
+    if is_stiff(motion, y, last):
+        solver = Radau(motion, 0.0, y, last, rtol)
+    else:
+        solver = DOP853(motion, 0.0, y, last, rtol=rtol, atol=rtol * 1e-3)
     steps, mark = 0, 0.0
     for target in times:
         while target > t:
@@ -84,7 +90,7 @@ def solve(
     method: str = "auto",
     system: str = "levels",
 ) -> Trajectory:
-    """The infinite-size theory of `problem` from `start`.
+    """The infinite-size theory of `problem` from `start`; `Samples` are taken as Gaussian.
 
     Parameters
     ----------

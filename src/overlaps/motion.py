@@ -12,12 +12,14 @@ conditioned as one.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from .algorithms import OnlineSGD
-from .averages import ClosedForm, Method
+from .averages import Averages, ClosedForm, Method
 from .problem import Problem
 from .start import Start
 
@@ -46,11 +48,12 @@ class EquationOfMotion:
         """State vector from Q (levels, K, K), R (levels, K, M), v (K,)."""
         return np.concatenate([np.moveaxis(Q, 0, -1).ravel(), np.moveaxis(R, 0, -1).ravel(), v])
 
-    def unpack(self, y: Array) -> tuple[Array, Array, Array]:
-        """Q (K, K, levels), R (K, M, levels), v (K,): views of the state vector."""
+    def unpack(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+        """Q (K, K, levels, …), R (K, M, levels, …), v (K, …): views of the state vector(s) (unknowns, …)."""
         K, M, B = self.K, self.M, self.B
         q, r = K * K * B, K * M * B
-        return y[:q].reshape(K, K, B), y[q : q + r].reshape(K, M, B), y[q + r :]
+        more = y.shape[1:]
+        return y[:q].reshape(K, K, B, *more), y[q : q + r].reshape(K, M, B, *more), y[q + r :]
 
     def covariance(self, y: Array) -> Array:
         """Covariance of the fields (λ, ν), (K+M, K+M); filled in place, for it is a good part of an evaluation."""
@@ -65,11 +68,14 @@ class EquationOfMotion:
 
     def __call__(self, t: float, y: Array) -> Array:
         self.evaluations += 1
-        Q, R, v = self.unpack(y)
-        C = self.covariance(y)
+        C, v = self.covariance(y), self.unpack(y)[2]
         if not np.isfinite(C).all():
             return np.full_like(y, np.nan)  # a trial step too far: the solver shortens it
-        a = self.method(C, v)
+        return self.derivative(y, self.method(C, v))
+
+    def derivative(self, y: Array, a: Averages) -> Array:
+        """dy/dt for given averages; linear in them."""
+        Q, R, v = self.unpack(y)
         dy = np.empty_like(y)
         dQ, dR, dv = self.unpack(dy)
         self._move(Q, R, a.D, a.S, dQ, dR)

@@ -1,0 +1,116 @@
+"""Implicit steps: the structured Jacobian against differences, the solution against explicit steps."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import overlaps as ov
+from overlaps import implicit, macro
+from overlaps.averages import method_for
+from overlaps.motion import EquationOfMotion
+
+
+def committee(levels: int = 40, K: int = 2, M: int = 2, rate: float = 0.5, **student) -> ov.Problem:
+    activation = student.pop("activation", "erf")
+    decay = student.pop("decay", 0.0)
+    return ov.Problem(
+        ov.GaussianInputs(ov.PowerLaw(levels, 1.0)),
+        ov.Committee(M, activation, readout=M**-0.5),
+        ov.Committee(K, activation, readout=M**0.5 / K, **student),
+        ov.OnlineSGD(rate, decay=decay),
+    )
+
+
+def motion_of(problem: ov.Problem, size: int = 400) -> tuple[EquationOfMotion, np.ndarray]:
+    start = ov.draw(problem, size, seed=1, scale=0.5)
+    motion = EquationOfMotion(problem, start, method_for(problem, start.u))
+    return motion, motion.pack(start.Q, start.R, start.v)
+
+
+@pytest.mark.parametrize("activation", ["erf", "relu", "linear"])
+@pytest.mark.parametrize("shift", [3.0, 2 + 1j])
+@pytest.mark.parametrize(("K", "M", "train_readout", "decay"), [(2, 2, True, 0.1), (3, 2, False, 0.0)])
+def test_linear_solver_inverts_the_jacobian(activation, shift, K, M, train_readout, decay) -> None:
+    """On states with a symmetric Q, which are the only ones there are."""
+    p = committee(3, K, M, activation=activation, train_readout=train_readout, decay=decay)
+    motion, y = motion_of(p)
+    rng = np.random.default_rng(0)
+    Q = rng.standard_normal((3, K, K))
+    x = motion.pack(Q + Q.transpose(0, 2, 1), rng.standard_normal((3, K, M)), rng.standard_normal(K))
+    if not train_readout:
+        x[-K:] = 0
+    small = 1e-6
+    Jx = (motion(0.0, y + small * x) - motion(0.0, y - small * x)) / (2 * small)
+    solved = implicit.Linearised(motion, y).solve(shift, shift * x - Jx)
+    np.testing.assert_allclose(solved, x, atol=2e-5 if activation == "relu" else 2e-6)
+
+
+def test_collocation_is_of_order_nine() -> None:
+    """Quadrature order 2s − 1 = 9, stage order 5, stiffly accurate."""
+    rule = implicit.collocation()
+    A = np.linalg.inv(rule.inverse)
+    assert rule.c[-1] == pytest.approx(1)
+    for n in range(9):
+        assert A[-1] @ rule.c**n == pytest.approx(1 / (n + 1), abs=1e-13)
+    assert abs(A[-1] @ rule.c**9 - 1 / 10) > 1e-7
+    for n in range(5):
+        np.testing.assert_allclose(A @ rule.c**n, rule.c ** (n + 1) / (n + 1), atol=1e-13)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"train_readout": True, "decay": 0.02},
+        {"activation": "relu"},
+        {"activation": "linear"},
+        {"K": 3, "rate": 1.0},
+    ],
+    ids=str,
+)
+def test_equal_to_explicit_steps(change: dict, monkeypatch: pytest.MonkeyPatch) -> None:
+    p = committee(**change)
+    start = ov.draw(p, 400, seed=0, scale=0.3)
+    times = ov.logtimes(0.1, 200, 8)
+    monkeypatch.setattr(macro, "is_stiff", lambda *_: True)
+    stiff = ov.solve(p, start, times)
+    monkeypatch.setattr(macro, "is_stiff", lambda *_: False)
+    explicit = ov.solve(p, start, times)
+    for name in ("Q", "R", "v", "error"):
+        apart = float(np.abs(stiff.data[name] - explicit.data[name]).max())
+        assert apart <= 10 * (stiff.accuracy(name) + explicit.accuracy(name))
+        assert stiff.accuracy(name) < 1e-8
+
+
+def test_gradient_flow_keeps_its_law_for_a_thousand_levels() -> None:
+    """A linear student: the sum of a thousand exponentials, to the last of them, in a few thousand evaluations."""
+    p = ov.Problem(
+        ov.GaussianInputs(ov.PowerLaw(1000, 1.0)),
+        ov.Committee(1, "linear", readout=1.0),
+        ov.Committee(1, "linear", readout=1.0),
+        ov.GradientFlow(1.0),
+    )
+    phi = p.data.fractions[:, None, None]
+    start = ov.Start.from_overlaps(p, Q=0.25 * phi, R=0 * phi, T=phi)
+    times = np.array([1.0, 100.0, 10_000.0])
+    result = ov.solve(p, start, times)
+    law = ov.laws.small_rate_error(p.data.spectrum, 1.0, times, distance=1.25)
+    np.testing.assert_allclose(result.data["error"].values[0], law, rtol=1e-6, atol=1e-10)
+    assert int(result.data.attrs["cost"].split()[0]) < 20_000  # explicit: rate x eigenvalue x time is 6e6
+
+
+def test_chosen_where_it_pays() -> None:
+    motion, y = motion_of(committee(40))
+    assert not implicit.is_stiff(motion, y, 1.0)
+    assert implicit.is_stiff(motion, y, 1000.0)
+    wide, at = motion_of(committee(40, K=8, M=8))  # too many totals
+    assert not implicit.is_stiff(wide, at, 1000.0)
+
+
+def test_divergence_is_still_a_refusal() -> None:
+    p = committee(40, activation="linear", rate=3.0)
+    start = ov.draw(p, 400, seed=0, scale=0.3)
+    with pytest.raises(ov.NumericalError, match="without bound") as refused:
+        ov.solve(p, start, ov.logtimes(0.01, 1000, 10))
+    assert refused.value.partial is not None
