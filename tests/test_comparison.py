@@ -100,12 +100,9 @@ class _Wrong:
                 super().__init__(*parts)
                 self.phi = np.zeros_like(self.phi)  # the η² term is proportional to it
 
-        keep = macro.EquationOfMotion
-        try:
-            macro.EquationOfMotion = Dropped
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setitem(macro.SYSTEMS, "levels", Dropped)
             return ov.solve(chosen, start, TIMES)
-        finally:
-            macro.EquationOfMotion = keep
 
 
 @pytest.mark.parametrize("wrong", ["rate", "transposed", "no_noise_term"])

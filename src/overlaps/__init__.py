@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .data import GaussianInputs as GaussianInputs
     from .data import Isotropic as Isotropic
     from .data import PowerLaw as PowerLaw
+    from .data import Samples as Samples
     from .data import Spectrum as Spectrum
     from .errors import InputError as InputError
     from .errors import NumericalError as NumericalError
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
     from .meso import sample as sample
     from .micro import train as train
     from .network import Committee as Committee
+    from .power import PowerFit as PowerFit
+    from .power import fit_power as fit_power
+    from .prediction import Forecast as Forecast
+    from .prediction import forecast as forecast
     from .problem import Problem as Problem
     from .scaling import Scaling as Scaling
     from .scaling import check_scaling as check_scaling
@@ -42,6 +47,7 @@ _MODULES = ("laws",)
 _HOME = {
     "Activation": "activations",
     "Committee": "network",
+    "Forecast": "prediction",
     "GaussianInputs": "data",
     "GradientFlow": "algorithms",
     "InputError": "errors",
@@ -49,8 +55,10 @@ _HOME = {
     "Loss": "losses",
     "NumericalError": "errors",
     "OnlineSGD": "algorithms",
+    "PowerFit": "power",
     "PowerLaw": "data",
     "Problem": "problem",
+    "Samples": "data",
     "Scaling": "scaling",
     "Spectrum": "data",
     "Start": "start",
@@ -59,6 +67,8 @@ _HOME = {
     "check_scaling": "scaling",
     "compare": "comparison",
     "draw": "start",
+    "fit_power": "power",
+    "forecast": "prediction",
     "gaussian_averages": "averages",
     "load": "trajectory",
     "logtimes": "times",
@@ -70,6 +80,7 @@ _HOME = {
 __all__ = [
     "Activation",
     "Committee",
+    "Forecast",
     "GaussianInputs",
     "GradientFlow",
     "InputError",
@@ -77,8 +88,10 @@ __all__ = [
     "Loss",
     "NumericalError",
     "OnlineSGD",
+    "PowerFit",
     "PowerLaw",
     "Problem",
+    "Samples",
     "Scaling",
     "Spectrum",
     "Start",
@@ -88,6 +101,8 @@ __all__ = [
     "check_scaling",
     "compare",
     "draw",
+    "fit_power",
+    "forecast",
     "gaussian_averages",
     "laws",
     "load",

@@ -77,6 +77,28 @@ def check(spec: Spec) -> None:
     print("spec: ok")
 
 
+@app.command()
+def spectrum(
+    file: Annotated[Path, typer.Argument(help="Your data, samples x columns: .npy, .npz or .csv.")],
+    out: Annotated[Path | None, typer.Option(help="Folder for picture and numbers; it must not exist.")] = None,
+    rate: Annotated[float, typer.Option(help="Learning rate.")] = 0.1,
+    units: Annotated[int, typer.Option(help="Hidden units of the committee.")] = 4,
+) -> None:
+    """Measure the spectrum of your data and predict learning on it: curve, features, plateau."""
+    from .checks import new_folder
+    from .data import Spectrum
+    from .prediction import forecast
+
+    if out is not None and out.exists():
+        new_folder("out", out)  # refused before a large file is read, and made only once there is something to keep
+    result = forecast(Spectrum.from_data(file), rate, units)
+    print(result)
+    if out is not None:
+        picture, values = result.write(new_folder("out", out))
+        print(f"picture: {picture}")
+        print(f"data: {values}")
+
+
 @papers_app.callback(invoke_without_command=True)
 def papers(context: typer.Context) -> None:
     """List the papers, their figures and their claims."""
@@ -94,13 +116,19 @@ def papers(context: typer.Context) -> None:
 
 
 @papers_app.command("run")
-def papers_run(handle: str, figure: str, out: Out, quick: Quick = False) -> None:
+def papers_run(
+    handle: str,
+    figure: str,
+    out: Out,
+    quick: Quick = False,
+    data: Annotated[Path | None, typer.Option(help="Your data, for the figures that draw real data.")] = None,
+) -> None:
     """Draw a figure of a paper; picture and data go to a new folder."""
     from .papers import draw_figure
 
-    picture, data = draw_figure(handle, figure, out, quick=quick)
+    picture, values = draw_figure(handle, figure, out, quick=quick, data=data)
     print(f"picture: {picture}")
-    print(f"data: {data}")
+    print(f"data: {values}")
 
 
 @app.command()

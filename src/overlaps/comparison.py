@@ -30,7 +30,8 @@ from scipy import stats
 
 from .checks import number
 from .errors import InputError, NumericalError
-from .points import Exponent, Points, fit_decay, holm, points
+from .points import Points, fit_decay, holm, points
+from .power import Exponent
 from .trajectory import VARIABLES, Trajectory
 
 if TYPE_CHECKING:
@@ -292,7 +293,7 @@ def _shrinks(
         try:
             start = simulation.start.at_size(simulation.problem, size)
         except InputError as error:
-            return None, f"N/{part} = {size} is too small ({error})"
+            return None, f"there is no start at N/{part} = {size} ({error})"
         count = max(part * simulation.runs, 64)
         try:
             more = sample(simulation.problem, start, simulation.time, runs=count, seed=seed + part, progress=progress)

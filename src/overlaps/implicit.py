@@ -42,7 +42,7 @@ class Collocation:
         A = (self.c[:, None] ** (powers + 1) / (powers + 1)) @ np.linalg.inv(vandermonde)
         inverse = np.linalg.inv(A)
         values, T = np.linalg.eig(inverse)
-        order = np.argsort(np.abs(values.imag), kind="stable")
+        order = np.argsort(np.abs(np.imag(values)), kind="stable")
         values, T = values[order], T[:, order]
         left = np.linalg.inv(T)
         # one real, and one of each complex pair
@@ -159,7 +159,7 @@ class Radau:
         self.last: tuple[Array, float] | None = None  # stages of the last step, and its length
 
     def _size(self, x: Array, y: Array) -> float:
-        """Largest entry of x in units of the tolerance at y; a mean would lose the few fast levels in the many others."""
+        """Largest entry of x in units of the tolerance at y; a mean would lose the few fast levels among the others."""
         return float(np.max(np.abs(x) / (self.atol + self.rtol * np.abs(y))))
 
     def step(self) -> str | None:
@@ -177,11 +177,11 @@ class Radau:
                 continue
             y = self.y + Z[-1]
             s = 1 / (rule.gamma * h)
-            error = J.solve(s, self.f + rule.e @ Z * s).real
+            error = np.real(J.solve(s, self.f + rule.e @ Z * s))
             size = self._size(error, np.maximum(np.abs(y), np.abs(self.y)))
             if not size <= 1 and np.isfinite(size):
                 # the estimate is pessimistic where fast levels come to rest: filter it once more
-                error = J.solve(s, self.motion(self.t, self.y + error) + rule.e @ Z * s).real
+                error = np.real(J.solve(s, self.motion(self.t, self.y + error) + rule.e @ Z * s))
                 size = self._size(error, np.maximum(np.abs(y), np.abs(self.y)))
             factor = 0.9 * max(size, 1e-9) ** (-1 / (STAGES + 1)) if np.isfinite(size) else 0.1
             if not size <= 1:

@@ -120,6 +120,26 @@ def square_kernel(student: Activation, teacher: Activation) -> Any:
 
 
 @cache
+def square_value(student: Activation, teacher: Activation) -> Any:
+    """The compiled square loss without noise, ``value(λ, ν, c, v, u)``, for these two activations."""
+    from numba import njit
+
+    g, _ = student.compiled
+    g_teacher, _ = teacher.compiled
+
+    @njit
+    def value(lam, nu, c, v, u):  # pragma: no cover - compiled
+        delta = 0.0
+        for m in range(nu.size):
+            delta -= u[m] * g_teacher(nu[m])
+        for k in range(lam.size):
+            delta += v[k] * g(lam[k])
+        return 0.5 * delta * delta
+
+    return value
+
+
+@cache
 def user_kernel(loss: Loss) -> Any:
     """The compiled gradient of a user's loss (which knows neither u nor label noise)."""
     from numba import njit
@@ -140,3 +160,17 @@ def user_kernel(loss: Loss) -> Any:
 def user_value(loss: Loss) -> Any:
     """The compiled value of a user's loss."""
     return compile_plain(loss.value, loss.name, FIELDS)
+
+
+@cache
+def user_loss(loss: Loss) -> Any:
+    """The compiled value of a user's loss, called as `square_value` is: it does not know u."""
+    from numba import njit
+
+    user = user_value(loss)
+
+    @njit
+    def value(lam, nu, c, v, u):  # pragma: no cover - compiled
+        return user(lam, nu, c, v)
+
+    return value

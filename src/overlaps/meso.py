@@ -23,7 +23,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError
 from .problem import Problem
-from .runs import record
+from .runs import Visit, record
 from .start import Start, check
 from .trajectory import Trajectory
 
@@ -187,8 +187,8 @@ class Chain:
         new.span, new.residual, new.v = self.span.copy(), self.residual.copy(), self.v.copy()
         return new
 
-    def visit(self, stops: NDArray[np.int64]) -> tuple[Array, Array, Array]:
-        """Go to each step of `stops` and tell Q (stops, levels, K, K), R (stops, levels, K, M), v (stops, K)."""
+    def visit(self, stops: NDArray[np.int64]) -> Visit:
+        """Go to each step of `stops` and tell the overlaps there."""
         n, B = stops.size, self.root.size
         Q, R = np.empty((n, B, self.K, self.K)), np.empty((n, B, self.K, self.M))
         V = np.empty((n, self.K))
@@ -197,7 +197,7 @@ class Chain:
             self.root, self.v, self.u, self.size, self.rates, self.noise, self.rng,
         )  # fmt: skip
         self.done = int(stops[-1])
-        return Q, R, V
+        return Visit(Q, R, V)
 
 
 def coordinates(gram: Array, width: int, triangular: bool) -> Array:
@@ -223,8 +223,8 @@ def sample(
 ) -> Trajectory:
     """Independent runs of the exact overlap chain at size `start.size`.
 
-    Equal in law to `train`, whatever the size and the loss; the cost of a step grows with the number of levels
-    but not with the number of dimensions.
+    Equal in law to `train` for Gaussian inputs, whatever the size and the loss; the cost of a step grows with the
+    number of levels but not with the number of dimensions. `Samples` are taken as Gaussian.
 
     Parameters
     ----------

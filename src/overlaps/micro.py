@@ -2,6 +2,8 @@
 
     x = √ω z,  λ = W x/√N,  ν = B x/√N,    W ← (1 − ηβ/N) W − (η/√N) δ xᵀ
 
+with z standard normal. For `Samples` x is one of the rows, each equally likely, and the error is the mean over all.
+
 Two ways to take the same steps. *Direct*: one sample at a time, drawn a cache line of coordinates after another and
 multiplied while it is there. *Blocked*: S samples at once; with G = X Xᵀ and Z = X Wᵀ the fields of sample s are
 
@@ -18,9 +20,10 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from .data import Samples
 from .errors import InputError
 from .problem import Problem
-from .runs import record
+from .runs import Visit, record
 from .start import Start, block_overlaps, check
 from .trajectory import Trajectory
 
@@ -38,7 +41,7 @@ def _dot(a, b):  # pragma: no cover - compiled
 
 
 @njit(nogil=True, fastmath={"contract"})
-def _direct(kernel, W, B, root, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
+def _direct(kernel, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
     (K, N), M = W.shape, B.shape[0]
     rate, readout_rate, decay = rates
     keep, keep_v = 1.0 - rate * decay / N, 1.0 - readout_rate * decay / N
@@ -48,10 +51,13 @@ def _direct(kernel, W, B, root, v, u, rates, noise, steps, rng):  # pragma: no c
     for _ in range(steps):
         lam[:] = 0.0
         nu[:] = 0.0
+        if len(rows) > 0:
+            x = rows[rng.integers(0, len(rows))]
         for low in range(0, N, 1024):
             high = min(low + 1024, N)
-            for i in range(low, high):
-                x[i] = root[i] * rng.standard_normal()
+            if len(rows) == 0:
+                for i in range(low, high):
+                    x[i] = root[i] * rng.standard_normal()
             for k in range(K):
                 lam[k] += _dot(W[k, low:high], x[low:high])
             for m in range(M):
@@ -72,7 +78,7 @@ def _direct(kernel, W, B, root, v, u, rates, noise, steps, rng):  # pragma: no c
 
 
 @njit(nogil=True)
-def _blocked(kernel, W, B, root, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
+def _blocked(kernel, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
     (K, N), M = W.shape, B.shape[0]
     rate, readout_rate, decay = rates
     keep, keep_v = 1.0 - rate * decay / N, 1.0 - readout_rate * decay / N
@@ -86,8 +92,11 @@ def _blocked(kernel, W, B, root, v, u, rates, noise, steps, rng):  # pragma: no 
         S = min(BLOCK, steps - done)
         X = block[:S]
         for s in range(S):
-            for i in range(N):
-                X[s, i] = root[i] * rng.standard_normal()
+            if len(rows) > 0:
+                X[s] = rows[rng.integers(0, len(rows))]
+            else:
+                for i in range(N):
+                    X[s, i] = root[i] * rng.standard_normal()
             if noise > 0.0:  # with its sample, so that both engines read the stream in one order
                 shifts[s] = noise * rng.standard_normal()
         G = np.dot(X, X.T)
@@ -123,6 +132,21 @@ def _blocked(kernel, W, B, root, v, u, rates, noise, steps, rng):  # pragma: no 
         done += S
 
 
+@njit(nogil=True)
+def _mean_loss(value, W, B, rows, v, u):  # pragma: no cover - compiled
+    """Mean of the loss over all rows."""
+    lam, nu = np.empty(len(W)), np.empty(len(B))
+    unit = 1.0 / np.sqrt(W.shape[1])
+    total = 0.0
+    for x in rows:
+        for k in range(lam.size):
+            lam[k] = unit * _dot(W[k], x)
+        for m in range(nu.size):
+            nu[m] = unit * _dot(B[m], x)
+        total += value(lam, nu, 0, v, u)
+    return total / len(rows)
+
+
 class Weights:
     """One training run."""
 
@@ -135,6 +159,9 @@ class Weights:
         self.v, self.u = start.v, start.u
         self.dimensions = start.dimensions
         self.root = np.repeat(np.sqrt(problem.data.eigenvalues), start.dimensions)
+        self.rows, self.value = np.empty((0, self.root.size)), None
+        if isinstance(problem.data, Samples):
+            self.rows, self.value = problem.data.rows, problem.value
         self.rates = (problem.algorithm.rate, problem.readout_rate, problem.algorithm.decay)
         self.noise = problem.label_noise
         self.done = 0
@@ -151,18 +178,23 @@ class Weights:
         return new
 
     def advance(self, steps: int) -> None:
-        self.engine(self.kernel, self.W, self.B, self.root, self.v, self.u, self.rates, self.noise, steps, self.rng)
+        self.engine(
+            self.kernel, self.W, self.B, self.root, self.rows, self.v, self.u, self.rates, self.noise, steps, self.rng
+        )
         self.done += steps
 
-    def visit(self, stops: NDArray[np.int64]) -> tuple[Array, Array, Array]:
-        """Go to each step of `stops` and tell Q (stops, levels, K, K), R (stops, levels, K, M), v (stops, K)."""
+    def visit(self, stops: NDArray[np.int64]) -> Visit:
+        """Go to each step of `stops` and tell the overlaps there, and the error where it is that of real samples."""
         K, M, B, n = len(self.W), len(self.B), self.dimensions.size, stops.size
         Q, R, V = np.empty((n, B, K, K)), np.empty((n, B, K, M)), np.empty((n, K))
+        error = None if self.value is None else np.empty(n)
         for i, stop in enumerate(stops):
             self.advance(int(stop) - self.done)
             Q[i], R[i], _ = block_overlaps(self.W, self.B, self.dimensions)
             V[i] = self.v
-        return Q, R, V
+            if error is not None:
+                error[i] = _mean_loss(self.value, self.W, self.B, self.rows, self.v, self.u)
+        return Visit(Q, R, V, error)
 
 
 def train(
@@ -176,6 +208,8 @@ def train(
     progress: bool = True,
 ) -> Trajectory:
     """Real training runs from the weights of `start`, with fresh samples in each.
+
+    On `Samples` the inputs are rows of the data set, drawn with replacement, and `error` is the mean over all its rows.
 
     Parameters
     ----------

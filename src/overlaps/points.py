@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from .power import Exponent
 from .trajectory import VARIABLES, Trajectory
 
 Array = NDArray[np.float64]
@@ -57,18 +58,6 @@ def holm(p: Array) -> Array:
     adjusted = np.empty_like(p)
     adjusted[order] = np.minimum(steps, 1.0)
     return adjusted
-
-
-@dataclass(frozen=True)
-class Exponent:
-    """A fitted power of N, with a confidence interval from the bootstrap over runs."""
-
-    value: float
-    low: float
-    high: float
-
-    def __str__(self) -> str:
-        return f"{self.value:.2f} [{self.low:.2f}, {self.high:.2f}]"
 
 
 EXPONENTS = np.linspace(-1.0, 3.0, 401)

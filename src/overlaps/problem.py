@@ -19,13 +19,13 @@ from typing import Any
 from . import spec
 from .algorithms import GradientFlow, OnlineSGD
 from .checks import number
-from .data import SPECTRA, GaussianInputs
+from .data import SPECTRA, GaussianInputs, Samples
 from .errors import InputError, unknown
-from .losses import Loss, check_gradient, square_kernel, user_kernel
+from .losses import Loss, check_gradient, square_kernel, square_value, user_kernel, user_loss
 from .network import Committee
 
 ROLES: spec.Roles = {
-    "data": (GaussianInputs,),
+    "data": (GaussianInputs, Samples),
     "spectrum": SPECTRA,
     "teacher": (Committee,),
     "student": (Committee,),
@@ -48,7 +48,7 @@ class Problem:
         the generalisation `error` does not count it.
     """
 
-    data: GaussianInputs
+    data: GaussianInputs | Samples
     teacher: Committee
     student: Committee
     algorithm: OnlineSGD | GradientFlow
@@ -94,6 +94,13 @@ class Problem:
         if isinstance(self.loss, Loss):
             return user_kernel(self.loss)
         return square_kernel(self.student.g, self.teacher.g)
+
+    @property
+    def value(self) -> Any:
+        """The compiled loss of one sample, ``value(λ, ν, c, v, u)``, without label noise."""
+        if isinstance(self.loss, Loss):
+            return user_loss(self.loss)
+        return square_value(self.student.g, self.teacher.g)
 
     def to_toml(self) -> str:
         """The problem as TOML; `from_toml` reads back an equal one."""

@@ -9,7 +9,7 @@ import os
 import threading
 import time as clock
 from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -19,6 +19,7 @@ from tqdm.auto import tqdm
 from .algorithms import OnlineSGD
 from .averages import method_for
 from .checks import grid, steps, whole
+from .data import Samples
 from .errors import InputError, NumericalError
 from .problem import Problem
 from .start import LIMIT, Start
@@ -28,6 +29,18 @@ Array = NDArray[np.float64]
 STREAMS = {"micro": 1, "meso": 2}  # so that the same seed gives the scales different samples
 
 
+class Visit(NamedTuple):
+    """What a run tells of its stops: Q (stops, levels, K, K), R (stops, levels, K, M), v (stops, K).
+
+    error: (stops,), or None where it follows from the overlaps.
+    """
+
+    Q: Array
+    R: Array
+    v: Array
+    error: Array | None = None
+
+
 class Walker(Protocol):
     """One run: it goes to given steps and tells its overlaps there."""
 
@@ -35,7 +48,7 @@ class Walker(Protocol):
 
     def fresh(self, rng: np.random.Generator) -> Walker: ...
 
-    def visit(self, stops: NDArray[np.int64]) -> tuple[Array, Array, Array]: ...
+    def visit(self, stops: NDArray[np.int64]) -> Visit: ...
 
 
 class _Diverged(Exception):
@@ -47,22 +60,27 @@ class _Diverged(Exception):
 
 
 class _Tape:
-    """What is kept of the runs at the stops: overlaps of the fields, and of every level on request."""
+    """What is kept of the runs at the stops: overlaps of fields, of levels on request, errors on real samples."""
 
-    def __init__(self, problem: Problem, start: Start, runs: int, stops: int, levels: bool) -> None:
+    def __init__(self, problem: Problem, start: Start, runs: int, stops: int, levels: bool, real: bool) -> None:
         B, K, M = start.R.shape
         self.omega = problem.data.eigenvalues
         self.Q, self.R = np.full((runs, stops, K, K), np.nan), np.full((runs, stops, K, M), np.nan)
         self.v = np.full((runs, stops, K), np.nan)
+        self.error = np.full((runs, stops), np.nan) if real else None
         self.Q_levels = np.full((runs, stops, B, K, K), np.nan) if levels else None
         self.R_levels = np.full((runs, stops, B, K, M), np.nan) if levels else None
 
-    def write(self, run: int, at: slice, Q: Array, R: Array, v: Array) -> None:
-        self.Q[run, at] = np.einsum("b,tbij->tij", self.omega, Q)
-        self.R[run, at] = np.einsum("b,tbij->tij", self.omega, R)
-        self.v[run, at] = v
+    def write(self, run: int, first: int, seen: Visit, count: int) -> None:
+        """Keep the first `count` stops of a visit, from place `first` on."""
+        at = slice(first, first + count)
+        self.Q[run, at] = np.einsum("b,tbij->tij", self.omega, seen.Q[:count])
+        self.R[run, at] = np.einsum("b,tbij->tij", self.omega, seen.R[:count])
+        self.v[run, at] = seen.v[:count]
+        if self.error is not None and seen.error is not None:
+            self.error[run, at] = seen.error[:count]
         if self.Q_levels is not None and self.R_levels is not None:
-            self.Q_levels[run, at], self.R_levels[run, at] = Q, R
+            self.Q_levels[run, at], self.R_levels[run, at] = seen.Q[:count], seen.R[:count]
 
 
 def schedule(times: Array, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
@@ -125,7 +143,8 @@ def record(
     stops, place, share = schedule(t, size)
     segments = _segments(stops, walker.chunk)
     streams = np.random.SeedSequence([seed, STREAMS[scale]]).spawn(runs)
-    tape = _Tape(problem, start, runs, stops.size, levels)
+    real = scale == "micro" and isinstance(problem.data, Samples)
+    tape = _Tape(problem, start, runs, stops.size, levels, real)
     hidden = None if progress else True  # None: shown on a terminal only
     bar = tqdm(total=runs * total, desc=scale, unit="step", unit_scale=True, delay=2, disable=hidden)
     interrupted = threading.Event()
@@ -144,11 +163,11 @@ def record(
         for group, at in segments:
             if interrupted.is_set() or done >= horizon:
                 return
-            Q, R, v = mine.visit(group)
-            good = _bounded(Q, v)
+            seen = mine.visit(group)
+            good = _bounded(seen)
             upto = len(good) if good.all() else int(good.argmin())
             if at.stop > at.start:
-                tape.write(run, slice(at.start, at.start + upto), Q[:upto], R[:upto], v[:upto])
+                tape.write(run, at.start, seen, upto)
             if upto < len(good):
                 # the others go on to here, so that what came before is kept for all
                 horizon = min(horizon, int(group[upto]))
@@ -186,7 +205,10 @@ def record(
         if tape.Q_levels is not None and tape.R_levels is not None:
             blocks = (at_times(tape.Q_levels), at_times(tape.R_levels))
         Q, R, v = at_times(tape.Q), at_times(tape.R), at_times(tape.v)
-        return assemble(scale, problem, start, t[:count], Q, R, v, how, levels=blocks, seed=seed, cost=cost)
+        errors = None if tape.error is None else at_times(tape.error)
+        return assemble(
+            scale, problem, start, t[:count], Q, R, v, how, levels=blocks, errors=errors, seed=seed, cost=cost
+        )
 
     if not diverged:
         return trajectory(t.size)
@@ -205,9 +227,9 @@ def record(
     )
 
 
-def _bounded(Q: Array, v: Array) -> NDArray[np.bool_]:
+def _bounded(seen: Visit) -> NDArray[np.bool_]:
     """For each stop, whether all overlaps are below the limit (and not NaN)."""
-    return (np.abs(Q).reshape(len(Q), -1).max(1) < LIMIT) & (np.abs(v).max(1) < LIMIT)
+    return (np.abs(seen.Q).reshape(len(seen.Q), -1).max(1) < LIMIT) & (np.abs(seen.v).max(1) < LIMIT)
 
 
 def _locate(again: Walker, where: _Diverged, omega: Array) -> tuple[int, str]:
@@ -215,6 +237,6 @@ def _locate(again: Walker, where: _Diverged, omega: Array) -> tuple[int, str]:
     if where.before:
         again.visit(np.array([where.before], np.int64))
     stops = np.unique(np.linspace(where.before, where.after, 1001).astype(np.int64))[1:]
-    Q, R, v = again.visit(stops)
-    i = int(_bounded(Q, v).argmin())
-    return int(stops[i]), largest_overlap(Q[i], R[i], v[i], omega)
+    seen = again.visit(stops)
+    i = int(_bounded(seen).argmin())
+    return int(stops[i]), largest_overlap(seen.Q[i], seen.R[i], seen.v[i], omega)

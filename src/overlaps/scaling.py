@@ -20,7 +20,8 @@ from .checks import whole
 from .errors import InputError
 from .macro import solve
 from .meso import sample
-from .points import Exponent, fit_decay, fit_spread, holm, points
+from .points import fit_decay, fit_spread, holm, points
+from .power import Exponent
 from .problem import Problem
 from .start import Start, draw
 from .trajectory import VARIABLES

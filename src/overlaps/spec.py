@@ -30,6 +30,11 @@ def to_mapping(thing: Any) -> dict[str, Any]:
                     "keep this problem in Python"
                 )
             table[f.name] = {"kind": type(value).__name__, **to_mapping(value)}
+        elif hasattr(value, "__array__"):
+            raise InputError(
+                f"{f.name}: an array cannot be written to TOML; save it with numpy.save and give the path, or keep "
+                "this problem in Python"
+            )
         elif isinstance(value, tuple):
             table[f.name] = list(value)
         elif value is not None and (default is MISSING or value != default):

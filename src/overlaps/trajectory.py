@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 from . import __version__
 from .averages import ClosedForm, Method
 from .citations import citations
+from .data import Samples
 from .errors import InputError, NumericalError
 from .problem import Problem
 from .start import Start, joined
@@ -45,8 +46,9 @@ class Trajectory:
 
     Attributes
     ----------
-    data: the dataset, see the table above; `data.attrs` holds scale, method, seed, cost, spec and versions.
-    problem: the problem, or None for one loaded from a file whose functions were the user's own.
+    data: the dataset, see the table above; `data.attrs` holds scale, inputs, method, seed, cost, spec and versions.
+    problem: the problem, or None for one loaded from a file if it cannot be built again: functions were the user's own,
+        or the data set it names is gone or has changed.
     start: where it began.
     """
 
@@ -83,6 +85,8 @@ class Trajectory:
         if self.scale != "macro":
             what += f", N = {self.size}, {self.runs} run{'s' * (self.runs > 1)}, seed {a['seed']}"
         lines = [what]
+        if a["inputs"] != "Gaussian":
+            lines.append(f"  inputs: {a['inputs']}")
         mean = d["error"].mean("run").values
         lines.append(
             f"  {self.time.size} times from {self.time[0]:g} to {self.time[-1]:g}, "
@@ -157,7 +161,10 @@ def load(path: str | os.PathLike[str]) -> Trajectory:
     if not {"scale", "spec", "size"} <= data.attrs.keys() or "start_Q" not in data:
         raise InputError(f"load: {path} was not written by Trajectory.save")
     text = str(data.attrs["spec"])
-    problem = Problem.from_toml(text) if text else None
+    try:
+        problem = Problem.from_toml(text) if text else None
+    except InputError:
+        problem = None  # the data set it names is gone or has changed; the numbers are still good
     size = int(data.attrs.pop("size"))
     names = ("Q", "R", "T", "v", "u")
     start = Start(*(data[f"start_{name}"].values for name in names), fractions=data["fraction"].values)
@@ -178,14 +185,24 @@ def assemble(
     method: Method,
     *,
     levels: tuple[Array, Array] | None,
+    errors: Array | None = None,
     seed: int = 0,
     cost: str,
 ) -> Trajectory:
-    """Build a trajectory from Q (run, time, K, K), R (run, time, K, M), v (run, time, K); levels: Q, R per level."""
+    """Build a trajectory from Q (run, time, K, K), R (run, time, K, M), v (run, time, K).
+
+    levels: Q, R per level. errors: (run, time) as measured on real samples; without them they are Gaussian averages.
+    """
     eigenvalues = problem.data.eigenvalues
     T = np.einsum("b,bij->ij", eigenvalues, start.T)
     C = joined(Q, R, T)
-    errors = method.errors(C.reshape(-1, *C.shape[2:]), v.reshape(-1, v.shape[-1])).reshape(C.shape[:2])
+    averaged = errors is None
+    if errors is None:
+        errors = method.errors(C.reshape(-1, *C.shape[2:]), v.reshape(-1, v.shape[-1])).reshape(C.shape[:2])
+    inputs = "Gaussian"
+    if isinstance(problem.data, Samples):
+        about = "taken as Gaussian, with the covariance of" if averaged else "rows of"
+        inputs = f"{about} {problem.data.spectrum.source}"
     variables: dict[str, Any] = {
         "Q": (("run", "time", "student", "student_"), Q),
         "R": (("run", "time", "student", "teacher"), R),
@@ -211,7 +228,8 @@ def assemble(
         "spec": text,
         "description": repr(problem),
         "seed": seed,
-        "averages": method.name,
+        "inputs": inputs,
+        "averages": method.name if averaged else "mean over all rows",
         "cost": cost,
         "overlaps": __version__,
         **{name: version(name) for name in ("numpy", "scipy", "numba")},
@@ -225,7 +243,7 @@ def assemble(
             quantity="error",
             time=at,
         )
-    if scale != "macro" and not isinstance(method, ClosedForm):
+    if scale != "macro" and averaged and not isinstance(method, ClosedForm):
         # the error is a quadrature: measure how good it is, at a few of the points (macro measures all of itself)
         some = np.unique(np.linspace(0, errors.size - 1, 6).astype(int))
         coarse = method.coarser().errors(C.reshape(-1, *C.shape[2:])[some], v.reshape(-1, v.shape[-1])[some])

@@ -11,21 +11,86 @@ the mean eigenvalue is one and |x|² = N on average.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import array, number, whole
 from ..errors import InputError
+from ..power import DECADE, PowerFit, fit_sorted
+from .covariance import principal_axes
+from .table import Source
+
+RANGE_ENDS = 40  # ranks tried as ends of a range, evenly spaced in log rank
+RANKS = 500  # ranks looked at, evenly spaced in log rank where there are more
+
+
+class _HasLevels(Protocol):
+    @property
+    def eigenvalues(self) -> Sequence[float] | NDArray[np.float64]: ...
+    @property
+    def fractions(self) -> Sequence[float] | NDArray[np.float64] | None: ...
+    @property
+    def ranked(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+
+class _Levels:
+    """What all spectra can say of their levels."""
+
+    @property
+    def ranked(self: _HasLevels) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Ranks and eigenvalues, both (levels,), largest eigenvalue first.
+
+        The rank of an eigenvalue is the share of dimensions with one at least as large, times the number of levels:
+        1, 2, 3, ... for equal fractions.
+        """
+        values = np.array(self.eigenvalues, dtype=float)
+        order = np.argsort(-values, kind="stable")
+        ranks = np.cumsum(np.array(self.fractions)[order]) * values.size
+        whole_ranks = np.rint(ranks)
+        return np.where(np.abs(ranks - whole_ranks) < 1e-9 * ranks, whole_ranks, ranks), values[order]
+
+    def power_law(self: _HasLevels, confidence: float = 0.95) -> PowerFit:
+        """The longest range of ranks over which the eigenvalues fall as a power law, ω_l ∝ l^-(1+β).
+
+        Ranges are judged by the rule of `fit_power`; `fit.beta` is β with its interval, which does not count the
+        choice of the range. Where no range is a power law, the fit is that of all ranks, and says so.
+        """
+        ranks, values = self.ranked
+        ranks, values = ranks[values > 0], values[values > 0]
+        if ranks[-1] < DECADE * ranks[0]:
+            raise InputError(
+                f"power_law: {values.size} level{'s' * (values.size > 1)} above zero are less than a decade of ranks, "
+                "too few to tell a power law from other spectra"
+            )
+        shown = np.unique(np.searchsorted(ranks, np.geomspace(ranks[0], ranks[-1], RANKS) * (1 - 1e-9)))
+        ranks, values = ranks[shown], values[shown]
+        ends = np.unique(np.searchsorted(ranks, np.geomspace(ranks[0], ranks[-1], RANGE_ENDS) * (1 - 1e-9)))
+        pairs = [(i, k) for i in ends for k in ends if ranks[k] >= DECADE * ranks[i]]
+        pairs.sort(key=lambda pair: ranks[pair[0]] / ranks[pair[1]])
+        whole_range = fit_sorted(ranks, values[None], confidence, "rank")
+        for i, k in pairs:
+            try:
+                fit = fit_sorted(ranks[i : k + 1], values[None, i : k + 1], confidence, "rank")
+            except InputError:  # gaps between these ranks
+                continue
+            if fit.is_power_law:
+                return fit
+        return whole_range
 
 
 @dataclass(frozen=True)
-class Spectrum:
-    """Any spectrum: `eigenvalues` ω_b ≥ 0 on `fractions` φ_b of the dimensions (equal ones by default)."""
+class Spectrum(_Levels):
+    """Any spectrum: `eigenvalues` ω_b ≥ 0 on `fractions` φ_b of the dimensions (equal ones by default).
+
+    `source` says where it comes from, if it was measured; it plays no part in comparing spectra.
+    """
 
     eigenvalues: Sequence[float] | NDArray[np.float64]
     fractions: Sequence[float] | NDArray[np.float64] | None = None
+    source: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
         values = array("eigenvalues", self.eigenvalues, (None,))
@@ -45,18 +110,35 @@ class Spectrum:
                 raise InputError(f"fractions: expected numbers above zero, got {shares.min():g}")
             if abs(shares.sum() - 1) > 1e-9:
                 raise InputError(f"fractions: expected a sum of one, got {shares.sum():.10g}; divide them by their sum")
+        if not isinstance(self.source, str):
+            raise InputError(f"source: expected text, got {self.source!r}")
         object.__setattr__(self, "eigenvalues", tuple(values.tolist()))
         object.__setattr__(self, "fractions", tuple(shares.tolist()))
 
+    @classmethod
+    def from_data(cls, source: Source, centre: bool = True) -> Spectrum:
+        """The spectrum of the covariance of a data set, one level per eigenvalue, largest first, mean one.
+
+        Parameters
+        ----------
+        source: a table of samples × columns, more samples than columns: an array, or the path of a .npy file (which is
+            memory-mapped), a .npz file (its only array, or the one called X) or a .csv file (a header is skipped).
+            Columns that do not vary are left out. It is read once, a block of rows at a time.
+        centre: whether the mean of each column is subtracted; if not, these are second moments about zero.
+        """
+        axes = principal_axes(source, centre)
+        return cls(axes.eigenvalues, source=axes.source)
+
     def __repr__(self) -> str:
         values = list(self.eigenvalues)
+        about = f"; {self.source}" if self.source else ""
         if len(values) <= 4:
-            return f"Spectrum(eigenvalues={values}, fractions={list(self.fractions or ())})"
-        return f"Spectrum({len(values)} levels, eigenvalues {min(values):.3g} to {max(values):.3g})"
+            return f"Spectrum(eigenvalues={values}, fractions={list(self.fractions or ())}{about})"
+        return f"Spectrum({len(values)} levels, eigenvalues {min(values):.3g} to {max(values):.3g}{about})"
 
 
 @dataclass(frozen=True)
-class Isotropic:
+class Isotropic(_Levels):
     """One level: every eigenvalue is one."""
 
     @property
@@ -69,7 +151,7 @@ class Isotropic:
 
 
 @dataclass(frozen=True)
-class PowerLaw:
+class PowerLaw(_Levels):
     """L `levels` with ω_l ∝ l^-(1 + `exponent`), equal fractions, mean eigenvalue one."""
 
     levels: int

@@ -4,7 +4,7 @@ Every law says in its docstring what it is exact for, and refuses the rest.
 """
 
 from .asymptote import decay_rates, late_error, late_modes, near_error
-from .features import feature_floor, partial_error, partial_floor
+from .features import feature_floor, partial_error, partial_floor, partial_floors
 from .linear import (
     Modes,
     SingleVector,
@@ -36,6 +36,7 @@ __all__ = [
     "near_error",
     "partial_error",
     "partial_floor",
+    "partial_floors",
     "plateau",
     "power_error",
     "power_floor",

@@ -2,10 +2,11 @@
 
 A paper is one module in this folder. It defines ``PAPER = Paper(handle, title, citation)`` and registers
 
-- figures: ``@PAPER.figure("fig1", "caption")`` on a function ``(quick) -> (matplotlib Figure, xarray.Dataset)``,
+- figures: ``@PAPER.figure("fig1", "caption")`` on a function ``(quick) -> (matplotlib Figure, xarray.Dataset)``, or with
+  ``takes_data=True`` on a function ``(quick, data)`` that draws the user's data file, or a shipped set where it is None,
 - claims: ``@PAPER.claim("name", statement="...", expected="holds")`` on a function ``(quick) -> Measurement``,
 
-and is found by its file name. `verify` measures the claims and compares each verdict with the recorded one:
+and is found by its file name (a folder where it is long). `verify` measures the claims and compares each verdict with the recorded one:
 ``"holds"``, ``"holds corrected"`` (after correcting a formula, which the statement must give) or ``"fails"``.
 """
 
@@ -18,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..checks import new_folder
 from ..errors import InputError, unknown
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure as Picture
 
+Maker = TypeVar("Maker", bound=Callable[..., Any])
 VERDICTS = ("holds", "holds corrected", "fails")
 
 
@@ -65,7 +67,8 @@ class PaperFigure:
 
     name: str
     caption: str
-    make: Callable[[bool], tuple[Picture, xr.Dataset]]
+    make: Callable[..., tuple[Picture, xr.Dataset]]
+    takes_data: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,13 +81,13 @@ class Paper:
     figures: dict[str, PaperFigure] = field(default_factory=dict)
     claims: dict[str, Claim] = field(default_factory=dict)
 
-    def figure(self, name: str, caption: str) -> Callable[..., Callable[[bool], tuple[Picture, xr.Dataset]]]:
-        """Register a function ``(quick) -> (figure, data)``."""
+    def figure(self, name: str, caption: str, *, takes_data: bool = False) -> Callable[[Maker], Maker]:
+        """Register a function ``(quick) -> (figure, data)``, or ``(quick, data)`` for one that draws a user's data."""
 
-        def register(make: Callable[[bool], tuple[Picture, xr.Dataset]]) -> Callable[..., tuple[Picture, xr.Dataset]]:
+        def register(make: Maker) -> Maker:
             if name in self.figures:
                 raise InputError(f"figure: {self.handle} has {name!r} already")
-            self.figures[name] = PaperFigure(name, caption, make)
+            self.figures[name] = PaperFigure(name, caption, make, takes_data)
             return make
 
         return register
@@ -122,19 +125,28 @@ def paper(handle: str) -> Paper:
     return papers()[handle]
 
 
-def draw_figure(handle: str, figure: str, out: Path, *, quick: bool = False) -> tuple[Path, Path]:
-    """Draw a figure into the new folder `out`; returns the paths of picture and data."""
+def draw_figure(
+    handle: str, figure: str, out: Path, *, quick: bool = False, data: Path | None = None
+) -> tuple[Path, Path]:
+    """Draw a figure into the new folder `out`; returns the paths of picture and data.
+
+    `data` is a user's file for the figures that draw one.
+    """
     import matplotlib.pyplot as plt
 
     chosen = paper(handle).figures
     if figure not in chosen:
         raise unknown(f"figure of {handle}", figure, chosen)
+    made = chosen[figure]
+    if data is not None and not made.takes_data:
+        able = ", ".join(f.name for f in chosen.values() if f.takes_data) or "none"
+        raise InputError(f"data: {figure} of {handle} draws no data of yours (those that do: {able})")
     new_folder("out", out)
-    picture, data = chosen[figure].make(quick)
+    picture, values = made.make(quick, data) if made.takes_data else made.make(quick)
     paths = out / f"{handle}-{figure}.png", out / f"{handle}-{figure}.nc"
     picture.savefig(paths[0], dpi=150)
     plt.close(picture)
-    data.to_netcdf(paths[1], engine="h5netcdf")
+    values.to_netcdf(paths[1], engine="h5netcdf")
     return paths
 
 

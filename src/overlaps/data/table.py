@@ -1,0 +1,187 @@
+"""Tables of numbers, samples × columns, read a block of rows at a time: arrays, and files larger than memory.
+
+| source | read |
+|---|---|
+| array | as it is; any real or integer type, a memory map too |
+| ``.npy`` | memory-mapped |
+| ``.npz`` | its only array, or the one called ``X``; whole, since it is compressed |
+| ``.csv`` | by lines, commas between columns; a first line without a number is a header |
+
+>>> from overlaps.data.table import blocks
+>>> [block.tolist() for block in blocks([[1, 2], [3, 4]])]
+[[[1.0, 2.0], [3.0, 4.0]]]
+"""
+
+from __future__ import annotations
+
+import csv
+import os
+import zipfile
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..errors import InputError
+
+Array = NDArray[np.float64]
+Source = ArrayLike | str | os.PathLike[str]
+BLOCK = 2**21  # numbers in a block, 16 MB
+LARGEST = 1e140  # beyond, sums of squares may overflow
+
+
+class Digest(Protocol):
+    """What `hashlib` makes."""
+
+    def update(self, data: Any, /) -> None: ...
+
+
+def blocks(source: Source, digest: Digest | None = None) -> Iterator[Array]:
+    """Blocks of rows of `source`, each (rows, columns) and finite; at least one, or the source is refused.
+
+    `digest` is fed the number of columns and the table as doubles: equal tables, equal digests, whatever the source.
+    """
+    path = source_path(source)
+    if path is None:
+        parts = _slices(numbers(source, "an array"))
+    elif not path.is_file():
+        raise InputError(f"source: no file {path}")
+    elif path.suffix.lower() == ".csv":
+        parts = _lines(path)
+    elif path.suffix.lower() in (".npy", ".npz"):
+        parts = _slices(numbers(_stored(path), str(path)))
+    else:
+        raise InputError(
+            f"source: {path} has the suffix {path.suffix!r}; .npy, .npz and .csv are read, or pass the array itself"
+        )
+    row = 0
+    for part in parts:
+        with np.errstate(over="ignore"):  # a long double beyond the range of a double is found below
+            block = np.ascontiguousarray(part, dtype=np.float64)
+        # one comparison finds NaN, infinities and overflow alike
+        if not np.all(np.abs(block) <= LARGEST):
+            raise _unusable(block, row)
+        if digest is not None:
+            digest.update(b"" if row else block.shape[1].to_bytes(8, "little"))
+            digest.update(block.data)
+        row += len(block)
+        yield block
+    if row == 0:
+        raise InputError("source: expected samples, got none")
+
+
+def source_path(source: Source) -> Path | None:
+    """The file a source names, or None for an array."""
+    return Path(source) if isinstance(source, (str, os.PathLike)) else None
+
+
+def _unusable(block: Array, first: int) -> InputError:
+    r, c = np.argwhere(~(np.abs(block) <= LARGEST))[0]
+    where = f"row {first + r}, column {c} (counted from 0)"
+    if np.isfinite(block[r, c]):
+        return InputError(f"source: {block[r, c]:.3g} in {where} overflows when squared; divide all data by a constant")
+    return InputError(
+        f"source: {where} is {block[r, c]}, expected finite numbers; leave out such rows or fill the gaps"
+    )
+
+
+def numbers(values: Any, what: str) -> NDArray[np.generic]:
+    """A table of real numbers, refused by what it is before anything is read."""
+    if np.ma.is_masked(values):
+        raise InputError("source: has masked entries; leave out such rows or fill the gaps")
+    try:
+        table = np.asanyarray(values)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"source: expected a table of numbers, samples x columns ({error})") from None
+    if table.dtype.kind not in "biuf":
+        hint = "; its real and imaginary parts may stand as columns" if table.dtype.kind == "c" else ""
+        raise InputError(f"source: expected real numbers, got {what} of {table.dtype.name}{hint}")
+    if table.ndim != 2:
+        raise InputError(
+            f"source: expected two dimensions, samples x columns, got shape {table.shape}; reshape it, for instance "
+            "images to one row each"
+        )
+    if 0 in table.shape:
+        raise InputError(f"source: expected samples and columns, got shape {table.shape}")
+    return table
+
+
+def _slices(table: NDArray[np.generic]) -> Iterator[NDArray[np.generic]]:
+    height = _height(table.shape[1])
+    for low in range(0, len(table), height):
+        yield table[low : low + height]
+
+
+def _height(columns: int) -> int:
+    return max(1, BLOCK // columns)
+
+
+def _stored(path: Path) -> ArrayLike:
+    try:
+        if path.suffix.lower() == ".npy":
+            return np.load(path, mmap_mode="r", allow_pickle=False)
+        with np.load(path, allow_pickle=False) as archive:
+            names = archive.files
+            if len(names) != 1 and "X" not in names:
+                raise InputError(
+                    f"source: {path} holds {', '.join(names) or 'nothing'}; expected one array, or one called X"
+                )
+            return archive["X" if "X" in names else names[0]]
+    except InputError:
+        raise
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise InputError(f"source: {path} cannot be read as {path.suffix} ({error})") from None
+
+
+def _lines(path: Path) -> Iterator[Array]:
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            numbered = ((i, line) for i, line in enumerate(file, 1) if line.strip())
+            first = next(numbered, None)
+            if first is None:
+                return
+            cells = _cells(first[1])
+            if len(cells) == 1 and any(mark in cells[0] for mark in ";\t"):
+                raise InputError(f"source: {path} has no commas in line {first[0]}; separate its columns by commas")
+            begin = [first] if any(_is_number(cell) for cell in cells) else []
+            while lines := begin + list(islice(numbered, _height(len(cells)) - len(begin))):
+                begin = []
+                yield _table(path, lines, len(cells))
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"source: {path} cannot be read as text ({error})") from None
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True))]
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
+
+
+def _table(path: Path, lines: list[tuple[int, str]], columns: int) -> Array:
+    """Lines of a CSV file as an array (rows, columns); on trouble the line is named."""
+    try:
+        table = np.loadtxt([line for _, line in lines], delimiter=",", ndmin=2, comments=None, quotechar='"')
+        if table.shape[1] == columns:
+            return table
+    except ValueError:
+        pass
+    for number, line in lines:
+        cells = _cells(line)
+        if len(cells) != columns:
+            raise InputError(f"source: line {number} of {path} has {len(cells)} columns, expected {columns}")
+        for column, cell in enumerate(cells):
+            if not _is_number(cell):
+                raise InputError(
+                    f"source: line {number} of {path} has {cell!r} in column {column} (counted from 0), expected a "
+                    "number; leave out such rows, and columns of text"
+                )
+    raise InputError(f"source: {path} cannot be read as numbers between lines {lines[0][0]} and {lines[-1][0]}")

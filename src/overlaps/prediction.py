@@ -1,0 +1,224 @@
+"""What to expect of learning on a spectrum, before anything is trained.
+
+From the eigenvalues ω_b on fractions φ_b of the dimensions alone, the laws of `overlaps.laws` give
+
+- the learning curve of a linear student from zero weights, of which a power-law spectrum makes a power law in time,
+- what is left of its error if only the directions of largest variance are trained,
+- the plateau on which an erf committee waits before its units specialise, and the time it takes to leave it.
+
+How many levels carry the variance is told by the participation, L (Σ φ ω)²/Σ φ ω² of L levels. All of this is for
+Gaussian inputs and infinite size; `train` on `Samples` tells how well it holds for the data themselves.
+
+>>> import overlaps as ov
+>>> ov.forecast(ov.PowerLaw(levels=100, exponent=0.5), rate=0.1, units=2)
+forecast for PowerLaw(levels=100, exponent=0.5)
+  eigenvalues: 100 levels, 0.04144 to 41.44, participation 4.844 of 100
+  power law: eigenvalues fall as rank^-(1+β), β = 0.50 [0.50, 0.50] over ranks 1 to 100
+  linear student at rate 0.1, which must stay below 2 (1.3 with one input per level):
+    time              0.00616    0.0555     0.501      3.76      33.9       305
+    error               0.488      0.41     0.196    0.0804    0.0188  0.000391
+    power law: error ~ time^-0.333 well inside times 0.121 to 85.9
+    trained levels          1         3         6        17        42       100
+    error left          0.299     0.186     0.126    0.0604    0.0233         0
+  erf committee of 2 on 2: plateau at error 0.005805, escape time 14.73
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from .algorithms import GradientFlow
+from .checks import whole
+from .data import GaussianInputs, PowerLaw
+from .errors import InputError
+from .laws import Plateau, Window, critical_rate, feature_floor, linear_modes, plateau, window
+from .laws.levels import AnySpectrum, levels
+from .network import Committee
+from .power import PowerFit
+from .problem import Problem
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+LEFT = 1e-3  # of the first error: where the learning curve ends
+WIDEST = 8  # units up to which plateaus are drawn, or `units` if that is more
+
+
+@dataclass(frozen=True, eq=False)
+class Forecast:
+    """What to expect of learning on a spectrum; made by `forecast`.
+
+    Attributes
+    ----------
+    spectrum, rate, units: what it was made for.
+    participation: number of levels that carry the variance, from 1 to all of them.
+    fit: the power law of the eigenvalues, or why there is none; None for less than a decade of levels.
+    window: times between which the error falls as a power of time, or None.
+    data: dataset with eigenvalue (level), error (time), floor (trained), plateau and escape_time (unit).
+    """
+
+    spectrum: AnySpectrum
+    rate: float
+    units: int
+    participation: float
+    fit: PowerFit | None
+    window: Window | None
+    data: xr.Dataset
+
+    def __repr__(self) -> str:
+        d, count = self.data, self.data.sizes["level"]
+        values = d["eigenvalue"].values
+        limit = f"{critical_rate(self.spectrum):.3g}"
+        if count > 1 and len(set(self.spectrum.fractions or ())) == 1:
+            limit += f" ({critical_rate(self.spectrum, count):.3g} with one input per level)"
+        lines = [
+            f"forecast for {self.spectrum!r}",
+            f"  eigenvalues: {count} level{'s' * (count > 1)}, {values.min():.4g} to {values.max():.4g}, participation "
+            f"{self.participation:.4g} of {count}",
+            f"  {self._law}",
+            f"  linear student at rate {self.rate:g}, which must stay below {limit}:",
+            *_table(d["error"], np.linspace(0, d.sizes["time"] - 1, 6), "time", "error"),
+        ]
+        if self.window is not None:
+            low, high, exponent = self.window
+            lines.append(f"    power law: error ~ time^-{exponent:.3g} well inside times {low:.3g} to {high:.3g}")
+        some = np.searchsorted(d["trained"], np.geomspace(1, count, 6).round())
+        lines += _table(d["floor"], some, "trained levels", "error left")
+        at = d.sel(unit=self.units)
+        lines.append(
+            f"  erf committee of {self.units} on {self.units}: plateau at error {float(at['plateau']):.4g}, "
+            f"escape time {float(at['escape_time']):.4g}"
+        )
+        return "\n".join(lines)
+
+    @property
+    def _law(self) -> str:
+        if self.fit is None:
+            return "power law: too few levels to tell"
+        if not self.fit.is_power_law:
+            return repr(self.fit)
+        low, high = self.fit.range
+        return f"power law: eigenvalues fall as rank^-(1+β), β = {self.fit.beta} over ranks {low:.4g} to {high:.4g}"
+
+    def plot(self) -> Figure:
+        """Spectrum with its fit, learning curve, error against trained levels, plateaus against units."""
+        import matplotlib.pyplot as plt
+
+        d = self.data
+        figure, ((spectrum, curve), (features, plateaus)) = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+        seen = d["eigenvalue"] > 0
+        spectrum.loglog(d["rank"][seen], d["eigenvalue"][seen], ".", label="eigenvalues")
+        if self.fit is not None and self.fit.is_power_law:
+            ends = np.array(self.fit.range)
+            middle = float(
+                np.exp(np.interp(np.log(ends).mean(), np.log(d["rank"][seen]), np.log(d["eigenvalue"][seen])))
+            )
+            line = middle * (ends / np.sqrt(ends.prod())) ** self.fit.value
+            spectrum.loglog(ends, line, "k-", lw=1, label=f"β = {self.fit.beta}")
+        spectrum.set(xlabel="rank", ylabel="eigenvalue", title=f"spectrum, participation {self.participation:.3g}")
+        spectrum.legend()
+        curve.loglog(d["time"], d["error"])
+        if self.window is not None:
+            curve.axvspan(self.window.low, self.window.high, color="k", alpha=0.08, lw=0, label="power law in time")
+            curve.legend()
+        curve.set(
+            xlabel="time (samples per input dimension)", ylabel="error", title=f"linear student, rate {self.rate:g}"
+        )
+        left = (d["trained"] > 0) & (d["floor"] > 0)
+        features.loglog(d["trained"][left], d["floor"][left], ".-")
+        features.set(xlabel="trained levels, largest eigenvalue first", ylabel="error", title="after long training")
+        plateaus.plot(d["unit"], d["plateau"], "C0o-")
+        plateaus.set(xlabel="units of student and teacher", title="erf committee: plateau")
+        plateaus.set_ylabel("error", color="C0")
+        escape = plateaus.twinx()
+        escape.semilogy(d["unit"], d["escape_time"], "C1s--")
+        escape.set_ylabel("escape time", color="C1")
+        return figure
+
+    def write(self, folder: Path) -> tuple[Path, Path]:
+        """Picture and numbers into an existing folder: the paths of forecast.png and forecast.nc."""
+        import matplotlib.pyplot as plt
+
+        paths = folder / "forecast.png", folder / "forecast.nc"
+        picture = self.plot()
+        picture.savefig(paths[0], dpi=150)
+        plt.close(picture)
+        self.data.to_netcdf(paths[1], engine="h5netcdf")
+        return paths
+
+
+def forecast(spectrum: AnySpectrum, rate: float = 0.1, units: int = 4) -> Forecast:
+    """Predict learning on `spectrum` by closed forms.
+
+    Parameters
+    ----------
+    spectrum: for instance `Spectrum.from_data` of your data; mean eigenvalue one, or times change their unit.
+    rate: learning rate, of the linear student and of the committee; below `laws.critical_rate`.
+    units: hidden units of the erf committee, of student and teacher alike, with readouts 1/√units; at least two.
+    """
+    units = whole("units", units, least=2, most=1000)
+    modes = linear_modes(spectrum, rate)
+    omega, phi, _ = levels(spectrum)
+    start = float(modes([0.0])[0])
+    last = 1 / float(modes.rates.max())
+    while modes([last])[0] > LEFT * start:
+        last *= 1.1
+    times = np.geomspace(0.05 / float(modes.rates.max()), last, 60)
+    ranks, ranked = spectrum.ranked
+    trained = np.unique(np.concatenate([[0], np.geomspace(1, ranked.size, 60).round().astype(int)]))
+    committees = range(2, max(WIDEST, units) + 1)
+    found = [_plateau(spectrum, rate, n) for n in committees]
+    try:
+        fit = spectrum.power_law()
+    except InputError:
+        fit = None
+    data = xr.Dataset(
+        {
+            "eigenvalue": ("level", ranked),
+            "error": ("time", modes(times)),
+            "floor": ("trained", [feature_floor(spectrum, int(n), rate=rate) for n in trained]),
+            "plateau": ("unit", [p.error for p in found]),
+            "escape_time": ("unit", [p.escape_time for p in found]),
+        },
+        {
+            "rank": ("level", ranks),
+            "time": ("time", times, {"units": "samples per input dimension"}),
+            "trained": trained,
+            "unit": list(committees),
+        },
+        {"spectrum": repr(spectrum), "rate": rate},
+    )
+    participation = ranked.size * float(phi @ omega) ** 2 / float(phi @ omega**2)
+    return Forecast(spectrum, float(rate), units, participation, fit, _window(spectrum, rate, fit), data)
+
+
+def _plateau(spectrum: AnySpectrum, rate: float, units: int) -> Plateau:
+    net = Committee(units, "erf", 1 / np.sqrt(units))
+    return plateau(Problem(GaussianInputs(spectrum), net, net, GradientFlow(rate)))
+
+
+def _window(spectrum: AnySpectrum, rate: float, fit: PowerFit | None) -> Window | None:
+    """The window of a power law with as many levels as the range has ranks, which begins at the range's eigenvalue."""
+    if fit is None or not fit.is_power_law or fit.beta.value <= 0:
+        return None
+    low, high = fit.range
+    law = PowerLaw(max(1, round(high / low)), fit.beta.value)
+    ranks, eigenvalues = spectrum.ranked
+    first = float(eigenvalues[np.searchsorted(ranks, low * (1 - 1e-9))])
+    return window(law, rate * first / law.eigenvalues[0])
+
+
+def _table(values: xr.DataArray, some: Array | NDArray[np.intp], x: str, y: str) -> list[str]:
+    """Two lines with the values at the positions `some`."""
+    part = values.isel({values.dims[0]: np.unique(some.round().astype(int))})
+    return [
+        f"    {name:<15}" + "".join(f"{number:>10.3g}" for number in numbers)
+        for name, numbers in ((x, part[str(values.dims[0])].values), (y, part.values))
+    ]

@@ -1,0 +1,206 @@
+"""Forecasts and `overlaps spectrum`: the numbers against the solver, what is written, what is refused in one line."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import overlaps as ov
+from overlaps.cli import main
+from overlaps.data.digits import PATH, digits
+
+
+def command(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
+    """Run `overlaps spectrum` in this process; exit code, standard output and error."""
+    monkeypatch.setattr(sys, "argv", ["overlaps", "spectrum", *arguments])
+    return command_line(capsys)
+
+
+def command_line(capsys) -> tuple[int, str, str]:
+    """Run what stands in `sys.argv`."""
+    code = 0
+    try:
+        main()
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+# --- forecasts -------------------------------------------------------------------------------------------------------
+
+SPECTRA: dict[str, Any] = {
+    "digits": ov.Spectrum.from_data(digits()),
+    "power law": ov.PowerLaw(60, 0.5),
+    "three levels": ov.Spectrum([3.0, 1.0, 0.0], [0.2, 0.5, 0.3]),
+    "isotropic": ov.Isotropic(),
+}
+
+
+@pytest.mark.parametrize("name", SPECTRA)
+def test_learning_curve_is_that_of_the_solver(name: str) -> None:
+    spectrum = SPECTRA[name]
+    data = ov.forecast(spectrum, rate=0.3).data
+    inputs = ov.GaussianInputs(spectrum)
+    problem = ov.Problem(inputs, ov.Committee(1, "linear"), ov.Committee(1, "linear"), ov.OnlineSGD(0.3))
+    zero = np.zeros((inputs.fractions.size, 1, 1))
+    start = ov.Start.from_overlaps(problem, Q=zero, R=zero, T=zero + inputs.fractions[:, None, None])
+    times = data["time"].values
+    early = times < 50 * times[0]  # the solver's steps are short on the whole of it
+    solved = ov.solve(problem, start, times[early]).data["error"].values[0]
+    assert data["error"].values[early] == pytest.approx(solved, rel=1e-7)
+    assert data["error"].values[-1] <= 1e-3 * data["error"].values[0]
+    assert np.all(np.diff(data["error"]) < 0)
+
+
+@pytest.mark.parametrize("name", SPECTRA)
+def test_floors_and_plateaus(name: str) -> None:
+    spectrum = SPECTRA[name]
+    found = ov.forecast(spectrum, rate=0.1, units=3)
+    omega = np.array(spectrum.eigenvalues) * np.array(spectrum.fractions)
+    floor = found.data["floor"].values
+    assert floor[0] == pytest.approx(omega.sum() / 2) and floor[-1] == 0 and np.all(np.diff(floor) <= 0)
+    assert found.data["trained"].values[[0, -1]].tolist() == [0, len(spectrum.eigenvalues)]
+    net = ov.Committee(3, "erf", 1 / np.sqrt(3))
+    inputs = ov.GaussianInputs(spectrum)
+    plateau = ov.laws.plateau(ov.Problem(inputs, net, net, ov.GradientFlow(0.1)))
+    at = found.data.sel(unit=3)
+    assert float(at["plateau"]) == plateau.error and float(at["escape_time"]) == plateau.escape_time
+    assert f"committee of 3 on 3: plateau at error {plateau.error:.4g}" in repr(found)
+
+
+def test_participation() -> None:
+    """All of equal levels, one of one, and as many as share the variance."""
+    assert ov.forecast(ov.Spectrum([2.0] * 7)).participation == pytest.approx(7)
+    assert ov.forecast(ov.Spectrum([5.0, 0.0, 0.0, 0.0])).participation == pytest.approx(1)
+    assert ov.forecast(ov.Spectrum([3.0, 3.0, 0.0, 0.0, 0.0])).participation == pytest.approx(2)
+    assert ov.forecast(ov.Isotropic()).participation == pytest.approx(1)
+
+
+def test_window_of_a_power_law() -> None:
+    found = ov.forecast(ov.PowerLaw(400, 1.0), rate=0.05)
+    assert found.window == pytest.approx(ov.laws.window(ov.PowerLaw(400, 1.0), 0.05), rel=1e-6)
+    assert "β = 1.00 [1.00, 1.00] over ranks 1 to 400" in repr(found)
+    assert "error ~ time^-0.5 well inside times" in repr(found)
+    assert found.window is not None
+    inside = ov.fit_power(
+        found.data["time"].values, found.data["error"].values, window=(3 * found.window.low, found.window.high / 100)
+    )
+    assert inside.value == pytest.approx(-0.5, abs=0.03)
+
+
+def test_window_of_a_power_law_that_begins_late() -> None:
+    """Ten equal eigenvalues before it: the window begins where the first rank of the law is learned."""
+    l = np.arange(1.0, 1001)
+    omega = np.where(l < 10, 0.01, l**-2.0)
+    found = ov.forecast(ov.Spectrum(omega / omega.mean()), rate=0.05)
+    assert found.fit is not None and found.window is not None and found.fit.range[0] > 1
+    first = (omega / omega.mean())[round(found.fit.range[0]) - 1]
+    assert found.window.low == pytest.approx(1 / (2 * 0.05 * first), rel=1e-9)
+    assert found.window.exponent == pytest.approx(0.5, abs=0.02)
+
+
+def test_spectra_without_a_window() -> None:
+    assert ov.forecast(SPECTRA["digits"]).window is None
+    flat = ov.forecast(ov.PowerLaw(100, -0.5))
+    assert flat.fit is not None and flat.fit.is_power_law and flat.window is None
+    few = ov.forecast(ov.PowerLaw(5, 0.5))
+    assert few.fit is None and few.window is None and "power law: too few levels to tell" in repr(few)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rate": 2.0}, "rate: 2 is at or above critical_rate = 2"),
+        ({"rate": -0.1}, "rate: expected a number above 0"),
+        ({"units": 1}, "units: expected at least 2, got 1"),
+        ({"units": 2.5}, "units: expected a whole number"),
+        ({"spectrum": [1.0, 2.0]}, "spectrum: expected"),
+    ],
+)
+def test_refusals(change: dict[str, Any], words: str) -> None:
+    with pytest.raises(ov.InputError, match=words):
+        ov.forecast(**{"spectrum": ov.Isotropic(), **change})
+
+
+# --- the command -----------------------------------------------------------------------------------------------------
+
+
+def test_digits(tmp_path: Path, monkeypatch, capsys) -> None:
+    code, out, err = command(monkeypatch, capsys, str(PATH), "--out", str(tmp_path / "out"), "--units", "10")
+    assert code == 0, err
+    assert "1797 samples x 61 columns (3 constant ones dropped), centred; eigenvalues in units of 19.6964" in out
+    assert "61 levels, 2.092e-05 to 9.083, participation 13.17 of 61" in out
+    assert "not a power law: slope drifts from -0.203 to -4.83" in out
+    assert "committee of 10 on 10" in out
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {"forecast.png", "forecast.nc"}
+    assert str(tmp_path / "out" / "forecast.png") in out
+    with xr.open_dataset(tmp_path / "out" / "forecast.nc", engine="h5netcdf") as data:
+        assert data["eigenvalue"].values == pytest.approx(ov.Spectrum.from_data(digits()).eigenvalues, rel=1e-12)
+        assert data["unit"].values.tolist() == list(range(2, 11))
+        assert "1797 samples" in data.attrs["spectrum"] and data.attrs["rate"] == 0.1
+
+
+def test_power_law_from_a_csv_file(tmp_path: Path, monkeypatch, capsys) -> None:
+    rows = np.random.default_rng(0).standard_normal((400, 20)) * np.sqrt(ov.PowerLaw(20, 1.0).eigenvalues)
+    np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header=",".join("abcdefghijklmnopqrst"), comments="")
+    code, out, err = command(monkeypatch, capsys, str(tmp_path / "rows.csv"), "--rate", "0.2")
+    assert code == 0, err
+    assert "power law: eigenvalues fall as rank^-(1+β), β = " in out and "picture" not in out
+    assert "power law: error ~ time^-0." in out and "few samples" not in out
+    np.save(tmp_path / "few.npy", rows[:80])
+    code, out, _ = command(monkeypatch, capsys, str(tmp_path / "few.npy"))
+    assert code == 0 and "few samples: they spread equal eigenvalues by factors 0.25 to 2.2" in out
+
+
+def test_few_samples_spread_eigenvalues_as_said() -> None:
+    """White data of four samples per column: all true eigenvalues are one, measured ones lie in (1 ± 1/2)²."""
+    spectrum = ov.Spectrum.from_data(np.random.default_rng(1).standard_normal((1600, 400)))
+    assert "few samples: they spread equal eigenvalues by factors 0.25 to 2.2;" in spectrum.source
+    assert spectrum.eigenvalues[-1] == pytest.approx(0.25, rel=0.05)
+    assert spectrum.eigenvalues[0] == pytest.approx(2.25, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nowhere.npy"], "source: no file nowhere.npy"),
+        ([str(PATH), "--rate", "5"], "rate: 5 is at or above critical_rate"),
+        ([str(PATH), "--units", "1"], "units: expected at least 2"),
+    ],
+)
+def test_mistakes_are_one_line_and_leave_nothing(arguments, words, tmp_path, monkeypatch, capsys) -> None:
+    code, _, err = command(monkeypatch, capsys, *arguments, "--out", str(tmp_path / "out"))
+    assert code == 2 and len(err.strip().splitlines()) == 1
+    assert err.startswith("overlaps: ") and words in err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_spec_may_name_data(tmp_path: Path, monkeypatch, capsys) -> None:
+    """`overlaps run` on a data set: all scales, which say how they take the inputs, and the spec."""
+    np.save(tmp_path / "rows.npy", np.random.default_rng(0).exponential(size=(50, 4)))
+    (tmp_path / "spec.toml").write_text(
+        f'''
+        data = {{kind = "Samples", source = "{tmp_path / "rows.npy"}"}}
+        teacher = {{units = 1}}
+        student = {{units = 1}}
+        algorithm = {{rate = 0.5}}
+        run = {{size = 4, last = 5.0, count = 4, meso_runs = 30, micro_runs = 30}}
+        '''
+    )
+    monkeypatch.setattr(sys, "argv", ["overlaps", "run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "out")])
+    code, out, err = command_line(capsys)
+    assert code == 0, err
+    assert "taken as Gaussian" in out and "rows of 50 samples x 4 columns" in out
+    assert 'kind = "Samples"' in (tmp_path / "out" / "spec.toml").read_text()
+    assert ov.load(tmp_path / "out" / "micro.nc").problem is not None
+
+
+def test_a_folder_that_exists_is_refused_before_anything_is_read(tmp_path, monkeypatch, capsys) -> None:
+    code, out, err = command(monkeypatch, capsys, "nowhere.npy", "--out", str(tmp_path))
+    assert code == 2 and out == "" and "exists already" in err
