@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from . import averages, latency, macro, meso, micro
+from . import averages, latency, laws, macro, meso, micro
 from .table import Row, as_markdown, as_text, machine, summary
 
 Benchmark = Callable[[bool], list[Row]]
@@ -13,7 +13,8 @@ Benchmark = Callable[[bool], list[Row]]
 SUITE: dict[str, tuple[Benchmark, ...]] = {
     "Micro: real training runs": (micro.against_numpy, micro.limits, micro.engines),
     "Meso: the exact law of the overlaps": (meso.sizes, meso.levels, meso.full_run),
-    "Macro: infinite size": (macro.by_levels, macro.landing, macro.against_euler),
+    "Macro: infinite size": (macro.by_levels, macro.long_run, macro.landing, macro.against_euler),
+    "Laws: closed forms": (laws.linear,),
     "Gaussian averages": (averages.closed_forms, averages.rules),
     "Waiting": (latency.waiting,),
 }

@@ -217,6 +217,20 @@ def test_ten_thousand_levels_keep_every_digit() -> None:
     assert -(modes.rates @ modes.amplitudes) == pytest.approx(slope, rel=1e-9)
 
 
+@pytest.mark.parametrize(
+    ("levels", "beta", "rate"), [(1, 1.0, 1.0), (10, 1.0, 0.01), (1000, 1.0, 1.9), (1000, 0.1, 0.5)]
+)
+@pytest.mark.parametrize("share", [1.0, 0.4])
+def test_contour_is_the_sum_of_modes(levels: int, beta: float, rate: float, share: float) -> None:
+    """To the last digits, also where only the slowest of them is left and the error is 1e-130."""
+    spectrum, trained = ov.PowerLaw(levels, beta), max(1, round(share * levels))
+    modes = laws.linear_modes(spectrum, rate, distance=1.3, trained=trained)
+    t = np.append(0, np.geomspace(1e-5, 300 / modes.rates.min(), 60))
+    mine = laws.linear_error(spectrum, rate, t, distance=1.3, trained=trained)
+    np.testing.assert_allclose(mine, modes(t), rtol=3e-12)
+    assert trained < levels or mine[-1] < 1e-120
+
+
 def test_small_rates_are_the_limit() -> None:
     spectrum = ov.PowerLaw(30, 0.5)
     t = np.array([0.1, 1, 10])

@@ -150,10 +150,10 @@ class Radau:
     when that of the estimate is rtol^0.6.
     """
 
-    def __init__(self, motion: EquationOfMotion, t: float, y: Array, t_bound: float, rtol: float) -> None:
+    def __init__(self, motion: EquationOfMotion, t: float, y: Array, t_bound: float, rtol: float, atol: float) -> None:
         self.motion, self.t, self.y, self.t_bound = motion, t, y, t_bound
         self.rtol, self.status = rtol**0.6, "running"
-        self.atol = 1e-3 * self.rtol
+        self.atol = atol / rtol * self.rtol
         self.f = motion(t, y)
         self.h_abs = 0.01 * self._size(y, y) / max(self._size(self.f, y), 1e-300)
         self.last: tuple[Array, float] | None = None  # stages of the last step, and its length
@@ -227,13 +227,16 @@ class Radau:
         return None
 
 
-def is_stiff(motion: EquationOfMotion, y: Array, last: float) -> bool:
-    """Whether implicit steps to time `last` are cheaper than explicit ones, judged from the state at the start."""
+def is_stiff(motion: EquationOfMotion, y: Array, times: Array) -> bool:
+    """Whether implicit steps to all of `times` are cheaper than explicit ones, judged from the state at the start."""
     columns = motion.K * (motion.K + 1) // 2 + motion.K * motion.M + motion.K * (motion.readout_rate > 0)
     if type(motion)._move is not EquationOfMotion._move or columns > LARGEST or not np.isfinite(y).all():
         return False
     D = motion.method(motion.covariance(y), motion.unpack(y)[2]).D[:, : motion.K]
     fastest = 2 * motion.rate * float(motion.omega.max()) * float(np.abs(np.linalg.eigvalsh((D + D.T) / 2)).max())
-    # an explicit step of order eight is stable up to about 6/fastest and takes 12 evaluations; an implicit solution
-    # takes a thousand, each about three times as long with its share of linear algebra
-    return bool(12 * fastest * last / 6 > 4000)
+    # an explicit step of order eight takes 12 evaluations and is stable up to about 6/fastest
+    explicit = 12 * max(fastest * float(times[-1]) / 6, times.size)
+    # about 80 implicit steps and one for every time to land on, each with a linearisation and two Newton iterations;
+    # linear algebra makes an evaluation about three times as long
+    implicit = 3 * (80 + times.size) * (columns + 2 * STAGES + 1)
+    return bool(explicit > implicit)

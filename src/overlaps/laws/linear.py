@@ -45,8 +45,9 @@ from ..data import GaussianInputs
 from ..errors import InputError
 from ..problem import Problem
 from ..runs import schedule
+from .contour import at_times
 from .levels import AnySpectrum, levels, merged
-from .secular import roots
+from .secular import roots, smallest_root
 
 Array = NDArray[np.float64]
 
@@ -94,12 +95,20 @@ def linear_modes(spectrum: AnySpectrum, rate: float, *, distance: float = 1.0, t
     trained: number of levels, those of largest eigenvalue, whose weights are trained; all by default.
     """
     rate, distance = number("rate", rate, above=0), number("distance", distance, least=0)
+    omega, phi, floor, distance = _decaying(spectrum, rate, distance, trained)
+    return modes(omega, phi, rate, np.full(omega.size, distance), floor)
+
+
+def _decaying(
+    spectrum: AnySpectrum, rate: float, distance: float, trained: int | None
+) -> tuple[Array, Array, float, float]:
+    """Eigenvalues and fractions of the trained levels, the floor, and how far they are from their place on it."""
     omega, phi, frozen = levels(spectrum, trained)
     variance = float(phi @ omega)
     check_stable(rate, variance)
     floor = 0.5 * distance * frozen / (1 - 0.5 * rate * variance)
     # at the floor e_b = η φ_b ε_∞: trained levels have this much less to lose
-    return modes(omega, phi, rate, np.full(omega.size, distance - rate * floor), floor)
+    return omega, phi, floor, distance - rate * floor
 
 
 def modes(omega: Array, phi: Array, rate: float, distance: Array, floor: float) -> Modes:
@@ -124,8 +133,19 @@ def modes(omega: Array, phi: Array, rate: float, distance: Array, floor: float) 
 def linear_error(
     spectrum: AnySpectrum, rate: float, times: ArrayLike, *, distance: float = 1.0, trained: int | None = None
 ) -> Array:
-    """Error of a linear student for N → ∞ at any stable rate, (times,); arguments as for `linear_modes`."""
-    return linear_modes(spectrum, rate, distance=distance, trained=trained)(times)
+    """Error of a linear student for N → ∞ at any stable rate, (times,); arguments as for `linear_modes`.
+
+    Evaluated without the modes, at a cost of O(levels) per time, see `overlaps.laws.contour`.
+    """
+    rate, distance, t = number("rate", rate, above=0), number("distance", distance, least=0), grid(times)
+    omega, phi, floor, distance = _decaying(spectrum, rate, distance, trained)
+    error = np.full(t.size, floor)
+    if omega.size:
+        slowest = 2 * rate * smallest_root(omega[::-1].copy(), (phi * omega**2)[::-1].copy(), 2 / rate)
+        later = t > 0
+        error[later] += at_times(omega, phi, rate, distance, slowest, t[later])
+        error[~later] += 0.5 * distance * float(phi @ omega)
+    return error
 
 
 def small_rate_error(

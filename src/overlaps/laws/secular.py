@@ -46,6 +46,15 @@ def roots(poles: Array, weights: Array, level: float) -> tuple[NDArray[np.int64]
     return near, shift, slope
 
 
+def smallest_root(poles: Array, weights: Array, level: float) -> float:
+    """The root below all `poles`, by one O(L) search."""
+    near, shift, slope, converged = np.zeros(1, np.int64), np.empty(1), np.empty(1), np.zeros(1, np.bool_)
+    _roots(poles, weights, level, 0, 1, near, shift, slope, converged)
+    if not converged[0]:
+        raise NumericalError("laws: the slowest mode did not converge", quantity="mode 0", time=0.0)
+    return float(poles[0] + shift[0])
+
+
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp"})
 def _roots(poles, weights, level, first, last, near, shift, slope, converged):  # pragma: no cover - compiled
     L = poles.size

@@ -2,12 +2,13 @@
 
 A paper is one module in this folder. It defines ``PAPER = Paper(handle, title, citation)`` and registers
 
-- figures: ``@PAPER.figure("fig1", "caption")`` on a function ``(quick) -> (matplotlib Figure, xarray.Dataset)``, or with
-  ``takes_data=True`` on a function ``(quick, data)`` that draws the user's data file, or a shipped set where it is None,
+- figures: ``@PAPER.figure("fig1", "caption")`` on a function ``(quick) -> (matplotlib Figure, xarray.Dataset)``; with
+  ``takes_data=True`` on a function ``(quick, data)`` that draws a user's data file, or a shipped set if it is None,
 - claims: ``@PAPER.claim("name", statement="...", expected="holds")`` on a function ``(quick) -> Measurement``,
 
-and is found by its file name (a folder where it is long). `verify` measures the claims and compares each verdict with the recorded one:
-``"holds"``, ``"holds corrected"`` (after correcting a formula, which the statement must give) or ``"fails"``.
+and is found by its file name, or that of its folder where it is long. `verify` measures the claims and compares each
+verdict with the recorded one: ``"holds"``, ``"holds corrected"`` (after correcting a formula, which the statement must
+give) or ``"fails"``.
 """
 
 from __future__ import annotations

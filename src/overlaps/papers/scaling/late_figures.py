@@ -1,0 +1,122 @@
+"""Figures 6 and 20: the decay to perfect learning of an erf committee, K = M."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+import overlaps as ov
+
+from .model import committee
+from .panels import ERROR, PRINTED, TIME
+from .paper import PAPER
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+
+def typical_run(levels: int, units: int, times: Array) -> ov.Trajectory:
+    """η = .25, β = 1, first order; a typical teacher, T⁽ˡ⁾_nm = δ_nm T⁽ˡ⁾, and small students slightly apart."""
+    problem, sigma = committee(levels, 1.0, 0.25, students=units, teachers=units, first_order=True), 0.01
+    phi, same = problem.data.fractions[:, None, None], np.eye(units)
+    # the overlaps a random start at N = 9000 has on average, and a first preference for the own teacher of its size
+    start = ov.Start.from_overlaps(problem, Q=sigma**2 * phi * same, R=sigma / np.sqrt(9000) * phi * same, T=phi * same)
+    return ov.solve(problem, start, times, levels=True)
+
+
+def from_then_on(result: ov.Trajectory, begin: float) -> tuple[Array, dict[str, Array]]:
+    """Times since `begin`, and what the laws say from the overlaps there: second order, and first as in (17), (121)."""
+    i = int(np.searchsorted(result.time, begin))
+    times, problem = result.time[i:] - result.time[i], result.problem
+    assert problem is not None
+    Q, R = (result.data[name].values[0, i:] for name in ("Q", "R"))
+    begin_Q, begin_R = (result.data[f"{name}_levels"].values[0, i] for name in ("Q", "R"))
+    return times, {
+        "error": result.data["error"].values[0, i:],
+        "law": ov.laws.late_error(problem, begin_Q, begin_R, times),
+        "first_order": ov.laws.late_error(problem, begin_Q, begin_R, times, order=1),
+        "expansion": ov.laws.near_error(problem, Q, R, order=1),
+    }
+
+
+@PAPER.figure("fig6", "late decay of erf students: power laws in simulations, and the closed form for L = 9")
+def figure6(quick: bool) -> tuple[Figure, xr.Dataset]:
+    """Left: SGD, K = M = 40, η = .01, σ = 1e-6, L = N = 512, ten starts. Right: K = M = 2, η = .25, β = 1, L = 9."""
+    import matplotlib.pyplot as plt
+
+    size, units, rate, starts = (64, 4, 0.2, 2) if quick else (512, 40, 0.01, 10)
+    betas = [0.5, 0.75, 1.0, 1.25, 1.5]
+    times = ov.logtimes(1 / rate, 50_000 * 0.01 / rate / (1 if not quick else 2), 60)
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    means = []
+    for i, beta in enumerate(betas):
+        problem = committee(size, beta, rate, students=units, teachers=units)
+        runs = [
+            ov.train(problem, ov.draw(problem, size, seed=k, scale=1e-6), times, runs=1, seed=k).data["error"].values[0]
+            for k in range(starts)
+        ]
+        means.append(np.mean(runs, 0))
+        axes[0].plot(times, means[-1], color=f"C{i}", label=f"β = {beta:g}")
+        j = np.searchsorted(times, times[-1] / 10)
+        axes[0].plot(times[j:], means[-1][j] * (times[j:] / times[j]) ** -ov.laws.time_exponent(beta), **PRINTED)
+    axes[0].set(xscale="log", yscale="log", xlabel=TIME, ylabel=ERROR)
+    axes[0].legend(fontsize="small")
+    words = f"SGD, K = M = {units}, η = {rate:g}, L = N = {size}, {starts} starts"
+    axes[0].set_title(words + (" (quick; paper: 40, .01, 512, 10)" if quick else ""), fontsize="medium")
+
+    t = np.linspace(0, 3000, 151 if quick else 601)
+    result = typical_run(9, 2, t)
+    later, said = from_then_on(result, 1000.0)
+    axes[1].plot(t, result.data["error"].values[0], label="equation of motion, O(η)")
+    axes[1].plot(1000 + later, said["law"], "--", label="closed form, second order")
+    axes[1].plot(1000 + later, said["first_order"], label="closed form, first order: (17) corrected", **PRINTED)
+    axes[1].set(yscale="log", xlabel=TIME, ylabel=ERROR)
+    axes[1].set_title("K = M = 2, η = 0.25, β = 1, L = 9", fontsize="medium")
+    axes[1].legend(fontsize="small")
+    data = xr.Dataset(
+        {"error_sgd": (("beta", "time"), means), "error": ("t", result.data["error"].values[0])},
+        {"beta": betas, "time": times, "t": t},
+    )
+    for name, values in said.items():
+        data[f"late_{name}"] = "later", values
+    return figure, data.assign_coords(later=later)
+
+
+@PAPER.figure(
+    "fig20", "late decay for L = 3 and 9: the expansion (121) along the equation of motion against the closed form"
+)
+def figure20(quick: bool) -> tuple[Figure, xr.Dataset]:
+    """K = M = 2, η = .25, β = 1, first order; reference point α₀ = 1000."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
+    t = np.linspace(0, 3000, 151 if quick else 601)
+    data = xr.Dataset(coords={"time": t})
+    for i, levels in enumerate((3, 9)):
+        result = typical_run(levels, 2, t)
+        error = result.data["error"].values[0]
+        axes[0].plot(t, error, label=f"L = {levels}")
+        later, said = from_then_on(result, 1000.0)
+        ax = axes[1 + i]
+        ax.plot(later, said["error"], label="error of the equation of motion")
+        ax.plot(later, said["law"], "--", label="closed form, second order")
+        ax.plot(later, said["expansion"], color="C2", label="expansion (121) along it")
+        ax.plot(later, said["first_order"], label="closed form of (121): (122) corrected", **PRINTED)
+        ax.set(yscale="log", xlabel="α − 1000", ylabel=ERROR, xlim=(0, 1000))
+        shown = later <= 1000
+        ax.set_ylim(0.7 * said["error"][shown].min(), 1.5 * said["expansion"][shown].max())
+        ax.set_title(f"L = {levels}", fontsize="medium")
+        ax.legend(fontsize="small")
+        data[f"error_L{levels}"] = "time", error
+        for name, values in said.items():
+            data[f"late_{name}_L{levels}"] = "later", values
+        data = data.assign_coords(later=later)
+    axes[0].set(yscale="log", xlabel=TIME, ylabel=ERROR)
+    axes[0].legend()
+    figure.suptitle("K = M = 2, η = 0.25, β = 1, typical teacher, first order in the rate")
+    return figure, data

@@ -1,0 +1,243 @@
+"""Figures 1, 4, 5, 17, 18, 19: the symmetric plateau of an erf committee, K = M.
+
+The equations are solved to first order in the rate where the paper does so. Where N is not a multiple of L, some levels
+hold one dimension more than others. β is not given for figures 4 and 18; their heights
+are those of β = 1/4, as in figures 5, 17 and 19.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+import overlaps as ov
+
+from .model import committee
+from .panels import ERROR, TIME
+from .paper import PAPER
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+
+class RandomPlateau(NamedTuple):
+    """A run to a plateau and off it, the law for its teacher, and the law for a teacher with averaged rows."""
+
+    result: ov.Trajectory
+    law: ov.laws.Plateau
+    averaged: ov.laws.Plateau
+
+
+def random_plateau(levels: int, units: int, times: Array, *, seed: int = 0) -> RandomPlateau:
+    """The runs of figures 4 and 17-19: N = 7000, σ = .01, β = .25, η = .1, one random start, first order."""
+    problem = committee(levels, 0.25, 0.1, students=units, teachers=units, first_order=True)
+    start = ov.draw(problem, 7000, seed=seed, scale=0.01)
+    result = ov.solve(problem, start, times, levels=True)
+    laws = (ov.laws.plateau(problem, T) for T in (start.T, ov.laws.equal_rows(start.T)))
+    return RandomPlateau(result, *laws)
+
+
+def moment(result: ov.Trajectory, name: str, order: int) -> Array:
+    """X^(l) = Σ_b ω_b^l X_b, (time, ..., ...)."""
+    omega = result.data["eigenvalue"].values
+    return np.einsum("b,tbij->tij", omega**order, result.data[f"{name}_levels"].values[0])
+
+
+def predicted_end(result: ov.Trajectory, law: ov.laws.Plateau, begin: float) -> float:
+    """Time at which the plateau ends, from what has grown of the specialisation at time `begin`."""
+    i = int(np.searchsorted(result.time, begin))
+    grown = float(law.specialisation(result.data["R"].values[0, i]))
+    return float(result.time[i]) + law.length(grown)
+
+
+@PAPER.figure(
+    "fig1", "erf, K = M = 2: with more eigenvalues the plateau shortens and the late decay becomes a power law"
+)
+def figure1(quick: bool) -> tuple[Figure, xr.Dataset]:
+    """N = 1024, η = .1, β = 1, σ = .01; the equation of motion, and one run of SGD each unless quick."""
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
+    numbers, times = [1, 4, 16, 64], np.linspace(0, 3500, 141 if quick else 701)
+    curves, runs = [], []
+    for i, levels in enumerate(numbers):
+        problem = committee(levels, 1.0, 0.1, students=2, teachers=2)
+        start = ov.draw(problem, 1024, seed=1, scale=0.01)
+        curves.append(ov.solve(problem, start, times).data["error"].values[0])
+        ax.plot(times, curves[-1], color=f"C{i}", label=f"L = {levels}")
+        if not quick:
+            runs.append(ov.train(problem, start, times, runs=1, seed=1).data["error"].values[0])
+            ax.plot(times, runs[-1], color=f"C{i}", ls=":", lw=0.8)
+    ax.set(yscale="log", xlabel=TIME, ylabel=ERROR)
+    ax.set_title(
+        "K = M = 2, η = 0.1, β = 1, N = 1024" + ("; macro alone (quick)" if quick else "; dots: one run of SGD")
+    )
+    ax.legend()
+    data = xr.Dataset({"error": (("L", "time"), curves)}, {"L": numbers, "time": times})
+    if runs:
+        data["error_sgd"] = ("L", "time"), runs
+    return figure, data
+
+
+@PAPER.figure("fig4", "R, Q and error on the plateau of four erf students, with the heights and the length predicted")
+def figure4(quick: bool) -> tuple[Figure, xr.Dataset]:
+    """L = 10, M = K = 4; insets: the plateau with the heights of unequal and of averaged teacher rows."""
+    import matplotlib.pyplot as plt
+
+    result, law, rows = random_plateau(10, 4, np.linspace(0, 7000, 281 if quick else 1401))
+    t, error = result.time, result.data["error"].values[0]
+    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    for ax, name, heights, mean in ((axes[0], "R", law.R, rows.R[0]), (axes[1], "Q", law.Q, rows.Q)):
+        _draw_plateau(ax, t, result.data[name].values[0], np.atleast_1d(heights), float(mean), (300, 1000))
+        ax.set(ylabel=f"{name}⁽¹⁾")
+    end = predicted_end(result, law, 300.0)
+    axes[2].plot(t, error)
+    axes[2].axhline(law.error, color="k", ls="--", lw=0.8, label="plateau")
+    for x, words in ((300.0, "α₀"), (end, "end of the plateau, predicted")):
+        axes[2].axvline(x, color="C3", ls=":", label=words)
+    axes[2].set(xlim=(100, 4500), ylim=(0.97 * law.error, 1.005 * law.error), xlabel=TIME, ylabel=ERROR)
+    axes[2].legend(fontsize="small")
+    figure.suptitle("M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, one random start, first order in the rate")
+    data = result.data[["R", "Q", "error"]].isel(run=0)
+    data["plateau_R"] = "teacher", law.R
+    return figure, data.assign_attrs(
+        plateau_Q=law.Q, plateau_error=law.error, averaged_R=float(rows.R[0]), escape_time=law.escape_time, end=end
+    )
+
+
+def _draw_plateau(ax: Axes, t: Array, values: Array, heights: Array, mean: float, window: tuple[float, float]) -> None:
+    """All entries against time; inset: the plateau between two times, predicted heights dashed, their mean dotted."""
+    for entry in values.reshape(t.size, -1).T:
+        ax.plot(t, entry, lw=0.9)
+    ax.set_xlabel(TIME)
+    inset = ax.inset_axes((0.34, 0.58, 0.34, 0.36))
+    shown = (t >= window[0]) & (t <= window[1])
+    for entry in values[shown].reshape(shown.sum(), -1).T:
+        inset.plot(t[shown], entry, lw=0.9)
+    for height in heights:
+        inset.axhline(height, color="k", ls="--", lw=0.8)
+    inset.axhline(mean, color="0.5", ls=":", lw=1.2)
+    inset.tick_params(labelsize=7)
+
+
+@PAPER.figure("fig18", "higher-order overlaps on the plateau, with the corrected heights of eq. (98)")
+def figure18(quick: bool) -> tuple[Figure, xr.Dataset]:
+    """Orders 4 and 6 of the run of figure 4; dashed: exact heights, dotted: (T⁽ˡ⁾+D⁽ˡ⁾)/(T⁽¹⁾+D⁽¹⁾) times the first."""
+    import matplotlib.pyplot as plt
+
+    result, law, rows = random_plateau(10, 4, np.linspace(0, 7000, 281 if quick else 1401))
+    omega, t = result.data["eigenvalue"].values, result.time
+    figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+    data = xr.Dataset(coords={"time": t})
+    for i, order in enumerate((4, 6)):
+        for j, name in enumerate(("R", "Q")):
+            values = moment(result, name, order)
+            levels, averaged = (getattr(x, f"{name}_levels") for x in (law, rows))
+            heights, mean = omega**order @ levels, float(np.mean(omega**order @ averaged))
+            _draw_plateau(axes[i, j], t, values, np.atleast_1d(heights), mean, (250, 1000))
+            axes[i, j].set_ylabel(f"{name}⁽{'⁴⁶'[i]}⁾")
+            data[f"{name}{order}"] = ("time", "i", f"j_{name}"), values
+            data[f"{name}{order}_plateau"] = (f"rows_{name}",), np.atleast_1d(heights)
+    figure.suptitle("M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, first order in the rate")
+    return figure, data
+
+
+@PAPER.figure("fig17", "height of the plateau for several numbers of eigenvalues, against the fixed point")
+def figure17(quick: bool) -> tuple[Figure, xr.Dataset]:
+    """L = 2, 8, 10, 12; dashed: the exact fixed point for unequal rows, dotted: rows averaged."""
+    import matplotlib.pyplot as plt
+
+    numbers, times = [2, 8, 10, 12], np.linspace(0, 1750, 71 if quick else 351)
+    curves, heights, averaged = [], [], []
+    figure, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
+    for i, levels in enumerate(numbers):
+        result, law, rows = random_plateau(levels, 4, times)
+        curves.append(result.data["error"].values[0])
+        heights.append(law.error)
+        averaged.append(rows.error)
+        ax.plot(times, curves[-1], color=f"C{i}", label=f"L = {levels}")
+        ax.axhline(law.error, color=f"C{i}", ls="--", lw=0.8)
+        ax.axhline(averaged[-1], color=f"C{i}", ls=":", lw=0.8)
+    low, high = min(heights), max(heights)
+    ax.set(ylim=(low - 0.3 * (high - low), high + 0.6 * (high - low)), xlabel=TIME, ylabel=ERROR)
+    ax.set_title("M = K = 4, N = 7000; dashed: fixed point, dotted: with averaged rows", fontsize="medium")
+    ax.legend()
+    coords = {"L": numbers, "time": times}
+    values = {"error": (("L", "time"), curves), "plateau": ("L", heights), "plateau_averaged": ("L", averaged)}
+    return figure, xr.Dataset(values, coords)
+
+
+@PAPER.figure("fig19", "length of the plateau, predicted from its start at α = 500")
+def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
+    """Left: M = 4 and L = 2, 4, 6, 8. Right: L = 10 and M = 2, 3, 4, 6, 8 (the paper does not say which L)."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    data = xr.Dataset()
+    panels = (
+        ("L", [2, 4, 6, 8], np.linspace(0, 7000, 141 if quick else 701), (0.0066, 0.00725)),
+        ("M", [2, 3] if quick else [2, 3, 4, 6, 8], np.linspace(0, 10_000, 201 if quick else 1001), (0, 0.0105)),
+    )
+    for ax, (name, numbers, times, shown) in zip(axes, panels, strict=True):
+        curves, ends = [], []
+        for i, n in enumerate(numbers):
+            result, law, _ = random_plateau(n, 4, times) if name == "L" else random_plateau(10, n, times)
+            begin = 500.0
+            early = law.specialisation(result.data["R"].values[0, np.searchsorted(result.time, begin)])
+            # a short plateau is over by then: its length is counted from an earlier time
+            if not early < 0.5 * law.R.mean():
+                begin = 150.0
+            curves.append(result.data["error"].values[0])
+            ends.append(predicted_end(result, law, begin))
+            ax.plot(times, curves[-1], color=f"C{i}", label=f"{name} = {n}")
+            ax.axvline(ends[-1], color=f"C{i}", ls="--", lw=0.9)
+        ax.axvline(500, color="k", lw=0.9)
+        ax.set(xlabel=TIME, ylabel=ERROR, xlim=(0, times[-1]), ylim=shown)
+        ax.legend(fontsize="small")
+        data[f"error_{name}"] = (name, f"time_{name}"), curves
+        data[f"end_{name}"] = name, ends
+        data = data.assign_coords({name: numbers, f"time_{name}": times})
+    words = "N = 7000, σ = 0.01, β = 0.25, η = 0.1, first order; dashed: predicted end of the plateau"
+    figure.suptitle(words + (" (quick: the paper has M = 2 to 8)" if quick else ""))
+    return figure, data
+
+
+@PAPER.figure("fig5", "plateaus of SGD with one eigenvalue per dimension: against the width, and against their number")
+def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
+    """η = .01, σ = 1e-6, β = .25; dashed: the height of the fixed point for the teacher drawn."""
+    import matplotlib.pyplot as plt
+
+    # quick: a tenth of the size and ten times the rate
+    size, rate = (64, 0.1) if quick else (512, 0.01)
+    left = ("M", [2, 3] if quick else [6, 8, 10, 32, 40], 16_000 * 0.01 / rate)
+    right = ("L", [8, 32, 64] if quick else [25, 50, 100, 250, 500], 70_000 * 0.01 / rate)
+    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    data = xr.Dataset()
+    for ax, (name, numbers, last) in zip(axes, (left, right), strict=True):
+        times = np.linspace(0, last / 4 if quick else last, 201)
+        n = size if name == "M" or quick else 500
+        curves, heights = [], []
+        for i, number in enumerate(numbers):
+            levels, units = (n, number) if name == "M" else (number, 3 if quick else 6)
+            problem = committee(levels, 0.25, rate, students=units, teachers=units)
+            start = ov.draw(problem, n, seed=2, scale=1e-6)
+            curves.append(ov.train(problem, start, times, runs=1, seed=2).data["error"].values[0])
+            heights.append(ov.laws.plateau(problem, start.T).error)
+            ax.plot(times, curves[-1], color=f"C{i}", label=f"{name} = {number}")
+            ax.axhline(heights[-1], color=f"C{i}", ls="--", lw=0.8)
+        ax.set(xlabel=TIME, ylabel=ERROR, ylim=(0, 1.6 * max(heights)))
+        ax.legend(fontsize="small")
+        data[f"error_{name}"] = (name, f"time_{name}"), curves
+        data[f"plateau_{name}"] = name, heights
+        data = data.assign_coords({name: numbers, f"time_{name}": times})
+    axes[0].set_title(f"L = N = {size}")
+    axes[1].set_title(f"M = K = {3 if quick else 6}, N = {size if quick else 500}")
+    words = f"one run of SGD each, β = 0.25, η = {rate:g}, σ = 1e-6"
+    figure.suptitle(words + (" (quick: the paper has L = N = 512, M = 6 to 40, η = 0.01)" if quick else ""))
+    return figure, data
