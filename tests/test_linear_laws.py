@@ -380,6 +380,18 @@ def test_partial_training_of_a_diagonal_covariance_is_the_eigenbasis() -> None:
     assert eigh(sigma, eigvals_only=True)[0] > 0
 
 
+def test_random_bases_at_the_ends() -> None:
+    spectrum = ov.Spectrum([4.0, 1.0, 0.0], [0.2, 0.6, 0.2])
+    variance = 1.4
+    assert laws.random_basis_floor(spectrum, 0.0, distance=1.3) == pytest.approx(0.65 * variance)
+    assert laws.random_basis_floor(spectrum, 0.8) == laws.random_basis_floor(spectrum, 1.0) == 0
+    # κ solves .8/(4 + κ) + .6/(1 + κ) = .5
+    kappa = np.roots([0.5, 2.5 - 1.4, 2 - 0.8 - 2.4]).max()
+    floor = laws.random_basis_floor(spectrum, 0.5, rate=1.0)
+    assert floor == pytest.approx(0.25 * kappa / (1 - 0.25 * variance), rel=1e-12)
+    assert laws.random_basis_floor(ov.Isotropic(), 0.3) == pytest.approx(0.35, rel=1e-12)
+
+
 # --- refusals --------------------------------------------------------------------------------------------------------
 
 P = ov.PowerLaw(8, 1.0)
@@ -406,6 +418,7 @@ P = ov.PowerLaw(8, 1.0)
         (lambda: laws.partial_floor(np.ones((3, 3)), 1), "positive definite"),
         (lambda: laws.partial_floor([[1, 0.5], [0.2, 1]], 1), "symmetric"),
         (lambda: laws.partial_error(np.eye(4), 4, 2.0, [1]), "critical_rate"),
+        (lambda: laws.random_basis_floor(P, 1.5), "share: expected at most 1"),
     ],
 )
 def test_refusals(call, words: str) -> None:

@@ -201,14 +201,14 @@ def test_floor_in_a_random_basis() -> None:
     spectrum, n = ov.PowerLaw(400, 1.0), np.array([100, 200, 300])
     bases = [partial.random_basis(400, b) for b in range(6)]
     floors = np.array([ov.laws.partial_floors(partial.rotated(spectrum, basis))[n] for basis in bases])
-    mine = np.array([linear_claims.random_basis_floor(np.array(spectrum.eigenvalues), i) for i in n])
+    mine = np.array([ov.laws.random_basis_floor(spectrum, i / 400) for i in n])
     # corrections are of the order of one over the number of trained or frozen coordinates
     error = floors.std(0, ddof=1) / np.sqrt(6)
     assert np.all(np.abs(floors.mean(0) - mine) < Z * error + mine / np.minimum(n, 400 - n))
     assert np.all(error < 0.005 * mine)
     for beta in (0.75, 1.0, 1.5):
         many, a = ov.PowerLaw(100_000, beta), 1 + beta
-        ratio = linear_claims.random_basis_floor(np.array(many.eigenvalues), 300) / ov.laws.feature_floor(many, 300)
+        ratio = ov.laws.random_basis_floor(many, 300 / 100_000) / ov.laws.feature_floor(many, 300)
         assert ratio == pytest.approx(beta * (np.pi / a / np.sin(np.pi / a)) ** a, rel=0.02)
 
 

@@ -4,7 +4,7 @@ Every law says in its docstring what it is exact for, and refuses the rest.
 """
 
 from .asymptote import decay_rates, late_error, late_modes, near_error
-from .features import feature_floor, partial_error, partial_floor, partial_floors
+from .features import feature_floor, partial_error, partial_floor, partial_floors, random_basis_floor
 from .linear import (
     Modes,
     SingleVector,
@@ -40,6 +40,7 @@ __all__ = [
     "plateau",
     "power_error",
     "power_floor",
+    "random_basis_floor",
     "single_vector",
     "small_rate_error",
     "time_exponent",

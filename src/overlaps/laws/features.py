@@ -15,6 +15,10 @@ rates
 
     ε(t) = (c/2N) { Tr S + Σ_k (κ_k + |u_k|²/κ_k) e^{−2 η κ_k t} }.
 
+For many coordinates in a random basis the trace no longer depends on the basis: a share f of them leaves
+
+    Tr S/N = f κ,        Σ_b φ_b ω_b/(ω_b + κ) = f.
+
 Reference: Worschech and Rosenow, arXiv:2410.09005, eqs. (10), (84)-(88), there for long times and small rates.
 
 >>> import overlaps as ov
@@ -27,6 +31,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
+from scipy.optimize import root_scalar
 
 from ..checks import array, number, whole
 from ..errors import InputError
@@ -83,6 +88,32 @@ def partial_floors(covariance: ArrayLike, *, rate: float = 0.0, distance: float 
     untold, variance = _traces(sigma, factor)
     check_stable(rate, float(variance[-1]))
     return 0.5 * distance * untold / (1 - 0.5 * rate * variance)
+
+
+def random_basis_floor(spectrum: AnySpectrum, share: float, *, rate: float = 0.0, distance: float = 1.0) -> float:
+    """Error after long training of a `share` (0 to 1) of the coordinates in a random basis, for large N.
+
+    At finite N corrections are of the order of one over the number of trained, or of frozen, coordinates.
+    """
+    rate, distance = number("rate", rate, least=0), number("distance", distance, least=0)
+    share = number("share", share, least=0)
+    omega, phi, _ = levels(spectrum)
+    if share > 1:
+        raise InputError(f"share: expected at most 1, all coordinates, got {share:g}")
+    variance, able = float(phi @ omega), float(phi.sum())  # levels of eigenvalue zero tell nothing
+    check_stable(rate, share * variance)
+    if share in (0, 1) or share >= able:
+        untold = variance if share == 0 else 0.0
+    else:
+        highest = np.log(variance / share)  # f κ is at most the variance
+        lowest = np.log(omega.min() * (able / share - 1)) - 1
+
+        def excess(log_kappa: float) -> float:
+            return float(np.sum(phi * omega / (omega + np.exp(log_kappa)))) - share
+
+        found = root_scalar(excess, bracket=(lowest, highest + 1), xtol=1e-13)
+        untold = share * float(np.exp(found.root))
+    return 0.5 * distance * untold / (1 - 0.5 * rate * share * variance)
 
 
 def _traces(sigma: Array, factor: Array) -> tuple[Array, Array]:

@@ -14,7 +14,6 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.optimize import brentq
 
 import overlaps as ov
 
@@ -115,20 +114,6 @@ def time_exponent_linear(quick: bool) -> Measurement:
     )
 
 
-def random_basis_floor(omega: Array, trained: float) -> float:
-    """Error after long training of `trained` coordinates in a random basis, for large N and distance one.
-
-    Tr S = n κ where Σ_k ω_k/(ω_k + κ) = n: what n random projections of a Gaussian vector leave of its variance.
-    """
-
-    def excess(log_kappa: float) -> float:
-        return float(np.sum(omega / (omega + np.exp(log_kappa)))) - trained
-
-    highest = np.log(omega.sum() / trained)  # κ n is at most the trace
-    log_kappa = float(brentq(excess, highest - 50, highest + 1, xtol=1e-13))  # pyright: ignore[reportArgumentType]
-    return 0.5 * trained * float(np.exp(log_kappa)) / omega.size
-
-
 def _floor_slope(floor: Callable[[int], float]) -> float:
     """Fitted power of 1/N_l between 100 and 1000."""
     n = np.geomspace(100, 1000, 12).round().astype(int)
@@ -156,9 +141,8 @@ def feature_exponent(quick: bool) -> Measurement:
         inside, outside = [], []
         for L in counts:
             spectrum = ov.PowerLaw(L, beta)
-            omega = np.array(spectrum.eigenvalues)
             inside.append(_floor_slope(lambda i, s=spectrum: ov.laws.feature_floor(s, i)))
-            outside.append(_floor_slope(lambda i, w=omega: random_basis_floor(w, i)))
+            outside.append(_floor_slope(lambda i, s=spectrum: ov.laws.random_basis_floor(s, i / s.levels)))
         own, random = (to_infinity(slopes, ratio, beta) for slopes in (inside, outside))
         # half a level at N_l = 100 is half a per cent
         ratios[beta] = max(
@@ -166,7 +150,7 @@ def feature_exponent(quick: bool) -> Measurement:
         )
         spectrum = ov.PowerLaw(1024, beta)
         floors = np.array([ov.laws.partial_floors(rotated(spectrum, basis)) for basis in bases])
-        trace = np.array([random_basis_floor(np.array(spectrum.eigenvalues), i) for i in n])
+        trace = np.array([ov.laws.random_basis_floor(spectrum, i / 1024) for i in n])
         alike &= bool(np.all(np.abs(floors[:, n].mean(0) / trace - 1) < 0.02))
         tells.append(
             f"β = {beta:g}: {own[0]:.3f}, random {random[0]:.3f} (N = 1024, N_l = 10 to 100: "
