@@ -64,7 +64,7 @@ def near_error(problem: Problem, Q: ArrayLike, R: ArrayLike, T: ArrayLike | None
     problem: as many erf students as teachers, all readouts equal and fixed, square loss, no decay.
     Q, R: (..., M, M), as the variables of a `Trajectory`; students are matched to teachers, whatever their order.
     T: teacher overlaps, totals as well, (M, M); those of a typical teacher by default.
-    order: 2, the error up to relative corrections of order |W − B|; 1, only its part linear in the overlaps, which does
+    order: 2, the error up to relative corrections of order W − B; 1, only its part linear in the overlaps, which does
         not become exact near the teacher.
     """
     c, order = common_readout(problem), whole("order", order, least=1, most=2)
@@ -98,7 +98,7 @@ def late_modes(problem: Problem, Q: ArrayLike, R: ArrayLike, T: ArrayLike | None
     Q, R: overlaps per level at the reference point, (levels, M, M); students are matched to teachers, whatever their
         order. Refused where the second order is 25 % off the exact error: students are then too far for the law.
     T: teacher overlaps per level, (levels, M, M), as in `Start.T`; `typical_teacher` by default.
-    order: 2, exact at all later times up to relative corrections of order |W − B| at the reference point. Up to 2000
+    order: 2, exact at all later times up to relative corrections of order W − B at the reference point. Up to 2000
         levels for a teacher with T_b ∝ I, otherwise levels × M² up to 4000. 1, the expansion to first order in the
         overlaps, in which the part of W − B inside the teachers' space decays as the part outside does: off by a share
         of the error that does not vanish near the teacher.

@@ -251,7 +251,7 @@ class SingleVector(NamedTuple):
 
 
 def single_vector(problem: Problem, scale: float) -> SingleVector:
-    """What a linear committee is equal to: w = Σ v_i W_i learns B = Σ u_n B_n at rate η |v|².
+    """What a linear committee is equal to: w = Σ v_i W_i learns B = Σ u_n B_n at rate η Σ v_i².
 
     For readouts √M/K and 1/√M that is η M/K, from distance 1 + σ² M/K: a linear network does depend on K and M unless
     they are equal. `scale` is the standard deviation σ of the student's weights at the start; the teacher's is one.
