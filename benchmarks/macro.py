@@ -52,7 +52,7 @@ def _at(levels: int, quick: bool) -> Row:
     cost = race({"solve": (lambda: found.append(ov.solve(problem, start, grid)), 1)}, repeats).cost("solve")
     mine = found[-1]
     motion = EquationOfMotion(problem, start, method_for(problem, start.u))
-    best, _ = _attempt(motion, problem, start, grid, TIGHTEST, False)
+    best = _attempt(motion, problem, start, grid, TIGHTEST, False)
     count = evaluations(mine)
     return Row(
         f"macro at 50 times to 10, L = {levels}, K = M = 2",

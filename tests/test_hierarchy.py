@@ -79,6 +79,11 @@ def test_refusals() -> None:
     start = ov.draw(p, 100)
     with pytest.raises(ov.InputError, match="system"):
         ov.solve(p, start, [1], system="moment")
+    many = committee(1000)
+    with pytest.raises(ov.InputError, match="1000 levels are beyond double precision"):
+        ov.solve(many, ov.draw(many, 1000), [1], system="moments")
+    with pytest.raises(ov.InputError, match="unknown system"):
+        ov.solve(p, start, [1], system=None)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ov.InputError, match="moment hierarchy does not follow"):
         ov.solve(p, start, [1], system="moments", levels=True)
 

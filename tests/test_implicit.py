@@ -115,3 +115,33 @@ def test_divergence_is_still_a_refusal() -> None:
     with pytest.raises(ov.NumericalError, match="without bound") as refused:
         ov.solve(p, start, ov.logtimes(0.01, 1000, 10))
     assert refused.value.partial is not None
+
+
+def test_equal_students_stay_equal() -> None:
+    """On a saddle implicit steps would part them by rounding; the solution is then found by explicit ones."""
+    p = committee(60, rate=0.2)
+    phi, same = p.data.fractions[:, None, None], np.ones((2, 2))
+    start = ov.Start.from_overlaps(p, Q=0.01 * phi * same, R=0.05 * phi * same, T=phi * np.eye(2))
+    result = ov.solve(p, start, [1.0, 400.0])
+    R = result.data["R"].values[0]
+    assert np.ptp(R[-1]) < 1e-9
+    assert float(result.data["error"][0, -1]) > 0.005
+
+
+def test_stiffness_that_shows_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A readout that grows makes the first layer fast: explicit steps hand over on the way."""
+    p = ov.Problem(
+        ov.GaussianInputs(ov.Spectrum([3.65, 3.82, 2.6])),
+        ov.Committee(3, "linear"),
+        ov.Committee(3, "linear", -1.78, True),
+        ov.OnlineSGD(19.3),
+        label_noise=0.16,
+    )
+    start = ov.draw(p, 30, seed=1, scale=0.5)
+    result = ov.solve(p, start, [0.5, 2.0])
+    assert int(result.data.attrs["cost"].split()[0]) < 60_000  # half a million by explicit steps alone
+    monkeypatch.setattr(macro, "implicit_cost", lambda *_: np.inf)
+    explicit = ov.solve(p, start, [0.05])
+    monkeypatch.setattr(macro, "is_stiff", lambda *_: True)
+    implicit_from_the_start = ov.solve(p, start, [0.05])
+    np.testing.assert_allclose(implicit_from_the_start.data["Q"], explicit.data["Q"], rtol=1e-6, atol=1e-8)

@@ -239,6 +239,40 @@ def test_small_rates_are_the_limit() -> None:
     np.testing.assert_allclose(mine, small, rtol=2e-5)
 
 
+@pytest.mark.parametrize("t", [1e-320, 1e-200, 1e-18])
+def test_times_too_short_to_change_anything(t: float) -> None:
+    assert laws.linear_error(ov.PowerLaw(10, 1.0), 1.0, [t])[0] == pytest.approx(0.5, rel=1e-14)
+
+
+@pytest.mark.parametrize("gap", [1e-3, 1e-8, 1e-15])
+def test_modes_a_hair_below_the_critical_rate(gap: float) -> None:
+    modes = laws.linear_modes(ov.PowerLaw(10, 1.0), 2 - gap)
+    assert modes([0.0])[0] == pytest.approx(0.5, rel=1e-14)
+    slowest = 2 * gap / np.mean(np.array(ov.PowerLaw(10, 1.0).eigenvalues) ** 0)  # vanishes with the gap
+    assert 0 < modes.rates.min() < slowest
+
+
+@pytest.mark.parametrize("spectrum", [ov.PowerLaw(10_000, 12.0), ov.PowerLaw(100, 40.0), ov.Spectrum([1e-300, 1.0])])
+def test_steep_spectra(spectrum: ov.PowerLaw | ov.Spectrum) -> None:
+    """Levels of almost no variance neither matter nor disturb; 1e-14 of the first error is what rounding leaves."""
+    t = np.array([0.0, 1.0, 5.0])
+    mine = laws.linear_error(spectrum, 0.5, t)
+    np.testing.assert_allclose(mine, laws.linear_modes(spectrum, 0.5)(t), rtol=1e-11, atol=1e-14)
+    omega, phi = np.array(spectrum.eigenvalues), np.array(spectrum.fractions)
+    generator = -np.diag(omega[:50]) + 0.25 * np.outer((phi * omega)[:50], omega[:50])
+    expected = [0.5 * omega[:50] @ expm(generator * s) @ phi[:50] for s in t]
+    np.testing.assert_allclose(mine, expected, rtol=1e-9, atol=1e-12)
+
+
+def test_integral_form_for_a_vanishing_exponent() -> None:
+    """β = 1e-6: the difference of two large numbers is taken exactly."""
+    spectrum = ov.PowerLaw(1000, 1e-6)
+    near = ov.PowerLaw(1000, 1e-3)
+    t = [0.5, 10.0, 100.0]
+    np.testing.assert_allclose(laws.gamma_error(spectrum, 0.1, t), laws.gamma_error(near, 0.1, t), rtol=0.01)
+    np.testing.assert_allclose(laws.gamma_error(spectrum, 0.1, t), laws.small_rate_error(spectrum, 0.1, t), rtol=0.01)
+
+
 # --- power laws ------------------------------------------------------------------------------------------------------
 
 
@@ -419,6 +453,16 @@ P = ov.PowerLaw(8, 1.0)
         (lambda: laws.partial_floor([[1, 0.5], [0.2, 1]], 1), "symmetric"),
         (lambda: laws.partial_error(np.eye(4), 4, 2.0, [1]), "critical_rate"),
         (lambda: laws.random_basis_floor(P, 1.5), "share: expected at most 1"),
+        (lambda: laws.linear_modes(ov.Spectrum([1e-300]), 0.1), "give inputs other units"),
+        (lambda: laws.linear_error(P, 1e-310, [1]), "use small_rate_error"),
+        (lambda: laws.window(ov.PowerLaw(1000, 200.0), 0.1), "use fewer levels or a smaller exponent"),
+        (lambda: laws.partial_floors(np.zeros((0, 0))), "covariance: expected a matrix"),
+        (lambda: laws.partial_floors(1e308 * np.eye(3)), "covariance: expected a matrix"),
+        (lambda: laws.equal_rows(np.ones((2, 3, 4))), "T: expected shape"),
+        (lambda: laws.single_vector(None, 1.0), "expected an overlaps.Problem"),  # pyright: ignore[reportArgumentType]
+        (lambda: laws.typical_teacher(None), "expected an overlaps.Problem"),  # pyright: ignore[reportArgumentType]
+        (lambda: laws.linear_error(P, 0.5, [1 + 1j]), "times: expected an array of finite numbers"),
+        (lambda: ov.Spectrum(np.array([1 + 1j, 2])), "eigenvalues: expected an array"),
     ],
 )
 def test_refusals(call, words: str) -> None:

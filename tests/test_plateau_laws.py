@@ -391,3 +391,10 @@ def test_equal_rows_keep_the_means():
     assert np.trace(E, axis1=1, axis2=2) == pytest.approx(np.trace(T, axis1=1, axis2=2))
     assert E.sum(axis=(1, 2)) == pytest.approx(T.sum(axis=(1, 2)))
     assert E[:, 0, 1] == pytest.approx(E[:, 2, 0]) and E[:, 0, 0] == pytest.approx(E[:, 2, 2])
+
+
+def test_equal_students_do_not_leave() -> None:
+    """Whatever the time: no difference, no escape, and no overflow on the way."""
+    net = ov.Committee(3, readout=3**-0.5)
+    law = ov.laws.plateau(ov.Problem(ov.GaussianInputs(), net, net, ov.GradientFlow(0.1)))
+    assert law.escape([1.0, 1e9], np.full((3, 3), law.R[0])).tolist() == [0.0, 0.0]

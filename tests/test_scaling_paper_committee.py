@@ -44,7 +44,7 @@ def test_the_issue_of_each_printed_formula_is_claimed() -> None:
 
 @pytest.mark.parametrize(
     ("name", "law", "factor"),
-    [("escape-time", "plateau", 1.01), ("eq99", "plateau", 1.01), ("eq17", "decay_rates", 1.01)],
+    [("eq115", "plateau", 1.01), ("eq99", "plateau", 1.01), ("eq17", "decay_rates", 1.01)],
 )
 def test_claims_notice_a_wrong_law(name: str, law: str, factor: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """The law one per cent off: the claim fails."""
@@ -56,10 +56,16 @@ def test_claims_notice_a_wrong_law(name: str, law: str, factor: float, monkeypat
         found = right(*args)
         if law == "decay_rates":
             return factor * found
-        return dataclasses.replace(found, error=factor * found.error, rates=factor * found.rates)
+        return dataclasses.replace(found, error=factor * found.error, prefactor=factor * found.prefactor)
 
     monkeypatch.setattr(ov.laws, law, wrong)
     assert PAPER.claims[name].measure(True).verdict == "fails"
+
+
+def test_a_wrong_escape_time_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = printed.eq15
+    monkeypatch.setattr(printed, "eq15", lambda *args: 1.01 * right(*args))
+    assert PAPER.claims["escape-time"].measure(True).verdict == "fails"
 
 
 def test_printed_forms_in_numbers() -> None:

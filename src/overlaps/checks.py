@@ -46,6 +46,8 @@ def whole(name: str, value: Any, *, least: int, most: int = 2**63 - 1) -> int:
 def array(name: str, value: ArrayLike, shape: tuple[int | None, ...] | None) -> NDArray[np.float64]:
     """`value` as a finite float array of the given shape; ``None`` stands for any length, or any shape."""
     try:
+        if np.iscomplexobj(value):
+            raise TypeError
         result = np.array(value, dtype=float)
     except (TypeError, ValueError, OverflowError):
         raise InputError(f"{name}: expected an array of finite numbers, got {value!r:.80}") from None

@@ -25,6 +25,7 @@ from .problem import Problem
 from .start import Start
 
 Array = NDArray[np.float64]
+MOST = 30  # levels, of any spectrum: spares the condition number of a large matrix
 WORST = 1e14  # condition number up to which totals keep seven digits (tests measure it)
 
 
@@ -34,6 +35,8 @@ class MomentHierarchy(EquationOfMotion):
     def __init__(self, problem: Problem, start: Start, method: Method) -> None:
         super().__init__(problem, start, method)
         L, self.top = self.B, float(self.omega.max())
+        if L > MOST:
+            raise InputError(f"system: the moments of {L} levels are beyond double precision; use system='levels'")
         z = self.omega / self.top
         powers = z ** np.arange(L + 1)[:, None]  # (moment, level)
         self.to_moments = powers[:L].T

@@ -227,16 +227,22 @@ class Radau:
         return None
 
 
+def implicit_cost(motion: EquationOfMotion, landings: int) -> float:
+    """Evaluations that implicit steps to that many times are worth; infinite where they cannot be taken."""
+    columns = motion.K * (motion.K + 1) // 2 + motion.K * motion.M + motion.K * (motion.readout_rate > 0)
+    if type(motion)._move is not EquationOfMotion._move or columns > LARGEST:
+        return np.inf
+    # about 80 steps and one for every time to land on, each with a linearisation and two Newton iterations; linear
+    # algebra makes an evaluation about three times as long
+    return 3.0 * (80 + landings) * (columns + 2 * STAGES + 1)
+
+
 def is_stiff(motion: EquationOfMotion, y: Array, times: Array) -> bool:
     """Whether implicit steps to all of `times` are cheaper than explicit ones, judged from the state at the start."""
-    columns = motion.K * (motion.K + 1) // 2 + motion.K * motion.M + motion.K * (motion.readout_rate > 0)
-    if type(motion)._move is not EquationOfMotion._move or columns > LARGEST or not np.isfinite(y).all():
+    cost = implicit_cost(motion, times.size)
+    if not np.isfinite(cost):
         return False
     D = motion.method(motion.covariance(y), motion.unpack(y)[2]).D[:, : motion.K]
     fastest = 2 * motion.rate * float(motion.omega.max()) * float(np.abs(np.linalg.eigvalsh((D + D.T) / 2)).max())
     # an explicit step of order eight takes 12 evaluations and is stable up to about 6/fastest
-    explicit = 12 * max(fastest * float(times[-1]) / 6, times.size)
-    # about 80 implicit steps and one for every time to land on, each with a linearisation and two Newton iterations;
-    # linear algebra makes an evaluation about three times as long
-    implicit = 3 * (80 + times.size) * (columns + 2 * STAGES + 1)
-    return bool(explicit > implicit)
+    return bool(12 * max(fastest * float(times[-1]) / 6, times.size) > cost)

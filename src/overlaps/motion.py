@@ -41,6 +41,7 @@ class EquationOfMotion:
         self.total_T = self.T @ self.omega
         self.K, self.M, self.B = start.R.shape[1], start.R.shape[2], self.omega.size
         self.evaluations = 0
+        self.implicit = False  # whether the last integration ended with implicit steps
         # a quadrature with a kink in it makes the right-hand side jump, and the solver's steps endless
         self.budget = 10**8 if isinstance(method, ClosedForm) else 30_000
 

@@ -35,7 +35,7 @@ from scipy.optimize import root_scalar
 
 from ..checks import array, number, whole
 from ..errors import InputError
-from .levels import AnySpectrum, levels, merged
+from .levels import HUGE, AnySpectrum, levels, merged
 from .linear import Modes, check_stable, modes
 
 Array = NDArray[np.float64]
@@ -127,6 +127,8 @@ def _traces(sigma: Array, factor: Array) -> tuple[Array, Array]:
 def _factored(covariance: ArrayLike, trained: int) -> tuple[Array, Array, int]:
     """The covariance, its lower Cholesky factor and the number of trained coordinates, checked."""
     sigma = array("covariance", covariance, (None, None))
+    if sigma.size == 0 or not 1 / HUGE < np.abs(sigma).max() < HUGE:
+        raise InputError("covariance: expected a matrix with entries around one; give inputs other units")
     if sigma.shape[0] != sigma.shape[1] or not np.allclose(
         sigma, sigma.T, rtol=1e-10, atol=1e-12 * np.abs(sigma).max()
     ):

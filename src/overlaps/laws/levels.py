@@ -1,6 +1,7 @@
 """What the laws need of a spectrum: eigenvalues ω_b > 0 in falling order, each with its share φ_b of the dimensions.
 
-Levels of equal eigenvalue are one level (the error sees only their sum), and a level of eigenvalue zero is none.
+Levels of equal eigenvalue are one level (the error sees only their sum), and a level of eigenvalue zero, or below 1e-50
+of the largest, is none.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from ..data import SPECTRA, Isotropic, PowerLaw, Spectrum
 from ..errors import InputError
 
 Array = NDArray[np.float64]
+HUGE = 1e100  # powers of it up to the third are finite
 AnySpectrum = Spectrum | PowerLaw | Isotropic
 
 
@@ -32,6 +34,8 @@ def levels(spectrum: AnySpectrum, trained: int | None = None) -> Levels:
         wanted = " or ".join(kind.__name__ for kind in SPECTRA)
         raise InputError(f"spectrum: expected {wanted}, got {spectrum!r:.80}")
     omega, phi = np.array(spectrum.eigenvalues), np.array(spectrum.fractions)
+    if not 1 / HUGE < omega.max() < HUGE:
+        raise InputError(f"spectrum: eigenvalues of {omega.max():.1e} overflow when squared; give inputs other units")
     order = np.argsort(-omega, kind="stable")
     omega, phi = omega[order], phi[order]
     count = omega.size if trained is None else whole("trained", trained, least=0, most=omega.size)
@@ -42,7 +46,7 @@ def levels(spectrum: AnySpectrum, trained: int | None = None) -> Levels:
 
 def merged(omega: Array, *weights: Array) -> tuple[Array, ...]:
     """Distinct eigenvalues above zero, falling, and the weights summed over equal ones."""
-    keep = omega > 0
+    keep = omega > 1e-50 * omega.max(initial=0.0)
     values, place = np.unique(-omega[keep], return_inverse=True)
     sums = (np.bincount(place, w[keep], minlength=values.size).astype(float) for w in weights)
     return -values, *sums
@@ -55,9 +59,14 @@ def power_law(spectrum: AnySpectrum) -> PowerLaw:
             f"spectrum: this law is about a PowerLaw, got {spectrum!r:.80}; small_rate_error and linear_error take any "
             "spectrum"
         )
-    if spectrum.exponent <= 0:
+    if spectrum.exponent < 1e-6:
         raise InputError(
-            f"exponent: scaling laws need β > 0 (a trace that converges), got {spectrum.exponent:g}; small_rate_error "
-            "and linear_error take any spectrum"
+            f"exponent: scaling laws need β > 0 (a trace that converges; here at least 1e-6), got "
+            f"{spectrum.exponent:g}; small_rate_error and linear_error take any spectrum"
+        )
+    if (1 + spectrum.exponent) * np.log(spectrum.levels) > np.log(HUGE):
+        raise InputError(
+            f"exponent: {spectrum.levels} levels with β = {spectrum.exponent:g} span more than {HUGE:g} in eigenvalue; "
+            "use fewer levels or a smaller exponent"
         )
     return spectrum

@@ -46,7 +46,7 @@ from ..errors import InputError
 from ..problem import Problem
 from ..runs import schedule
 from .contour import at_times
-from .levels import AnySpectrum, levels, merged
+from .levels import HUGE, AnySpectrum, levels, merged
 from .secular import roots, smallest_root
 
 Array = NDArray[np.float64]
@@ -106,6 +106,8 @@ def _decaying(
     omega, phi, frozen = levels(spectrum, trained)
     variance = float(phi @ omega)
     check_stable(rate, variance)
+    if omega.size and rate * omega[0] < 1 / HUGE:
+        raise InputError(f"rate: {rate:g} is too small for its square; use small_rate_error, the limit of small rates")
     floor = 0.5 * distance * frozen / (1 - 0.5 * rate * variance)
     # at the floor e_b = η φ_b ε_∞: trained levels have this much less to lose
     return omega, phi, floor, distance - rate * floor
@@ -121,7 +123,9 @@ def modes(omega: Array, phi: Array, rate: float, distance: Array, floor: float) 
     x = omega[near] + shift
     if np.ptp(distance) == 0:
         # Σ φ ω/(ω − x) in closed form by the secular equation: positive, without cancellation
-        amplitudes = distance[0] * (2 / rate - phi @ omega) / (rate * x * slope)
+        amplitudes = 1 / (x * slope)
+        # their sum is the error at time zero, which fixes the factor c (2/η − Σ φ ω)/η also where that cancels
+        amplitudes *= 0.5 * distance[0] * (phi @ omega) / amplitudes.sum()
     else:
         amplitudes = np.empty(x.size)
         for j in range(x.size):
@@ -142,7 +146,7 @@ def linear_error(
     error = np.full(t.size, floor)
     if omega.size:
         slowest = 2 * rate * smallest_root(omega[::-1].copy(), (phi * omega**2)[::-1].copy(), 2 / rate)
-        later = t > 0
+        later = 2 * rate * omega[0] * t > 1e-16  # before that nothing has changed
         error[later] += at_times(omega, phi, rate, distance, slowest, t[later])
         error[~later] += 0.5 * distance * float(phi @ omega)
     return error
@@ -171,8 +175,9 @@ def finite_size_error(
 ) -> Array:
     """Exact mean error of a linear student at size N over Gaussian samples and starts, (times,).
 
-    Any number of levels up to one per dimension. Costs steps × levels; refused where the mean diverges, see
-    `critical_rate`. Between two steps values are interpolated linearly, as micro and meso do.
+    Any number of levels up to one per dimension; where N is not a multiple of L, levels hold the whole numbers of
+    dimensions of `GaussianInputs.dimensions`, and the variance of the inputs is theirs. Costs steps × levels; refused
+    where the mean diverges, see `critical_rate`. Between two steps values are interpolated linearly, as in micro.
     """
     rate, distance, t = number("rate", rate, above=0), number("distance", distance, least=0), grid(times)
     levels(spectrum, trained)  # refuses what is not a spectrum, or too many trained levels
@@ -213,7 +218,10 @@ def _recursion(p, n, trained, rate, distance, stops):  # pragma: no cover - comp
 
 
 def critical_rate(spectrum: AnySpectrum, size: int | None = None) -> float:
-    """The rate from which the mean error of a linear student diverges: 2/Σ φ ω, or the exact one at finite `size`."""
+    """The rate from which the mean error of a linear student diverges: 2/Σ φ ω, or the exact one at finite `size`.
+
+    At finite size levels hold the whole numbers of dimensions of `GaussianInputs.dimensions`.
+    """
     omega, phi, _ = levels(spectrum)
     if size is None:
         return 2 / float(phi @ omega)
@@ -257,6 +265,8 @@ def single_vector(problem: Problem, scale: float) -> SingleVector:
     they are equal. `scale` is the standard deviation σ of the student's weights at the start; the teacher's is one.
     Pass the results to `linear_error` and its relatives.
     """
+    if not isinstance(problem, Problem):
+        raise InputError(f"problem: expected an overlaps.Problem, got {problem!r:.80}")
     for name, net in (("student", problem.student), ("teacher", problem.teacher)):
         if net.activation != "linear":
             raise InputError(f"{name}: expected a linear activation, got {net.activation!r}; use solve")

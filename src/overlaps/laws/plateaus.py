@@ -99,8 +99,9 @@ class Plateau:
         share = self.rates * np.sum(
             (self._apart(array("R", R, (self.R.size, self.R.size))) @ self.modes.T) ** 2, axis=0
         )
+        differ = share != 0
         with np.errstate(over="ignore"):
-            lost = np.exp(2 * np.multiply.outer(t, self.rates)) @ share
+            lost = np.exp(2 * np.multiply.outer(t, self.rates[differ])) @ share[differ]
         beyond = np.flatnonzero(~(lost <= self.error))
         if beyond.size:
             raise InputError(
@@ -193,6 +194,8 @@ def plateau(problem: Problem, T: ArrayLike | None = None) -> Plateau:
 
 def typical_teacher(problem: Problem) -> Array:
     """Overlaps per level of a random teacher at infinite size, T_b = φ_b I, (levels, M, M)."""
+    if not isinstance(problem, Problem):
+        raise InputError(f"problem: expected an overlaps.Problem, got {problem!r:.80}")
     M, fractions = problem.teacher.units, problem.data.fractions
     if fractions.size * M**2 > 2e8:
         raise InputError(
@@ -205,6 +208,7 @@ def equal_rows(T: ArrayLike) -> Array:
     """Teacher overlaps (levels, M, M) with the diagonal entries of each level averaged, and the others as well."""
     T = array("T", T, (None, None, None))
     M = T.shape[-1]
+    T = array("T", T, (None, M, M))
     diagonal = np.trace(T, axis1=1, axis2=2) / M
     other = (T.sum(axis=(1, 2)) / M - diagonal) / max(M - 1, 1)
     return other[:, None, None] + (diagonal - other)[:, None, None] * np.eye(M)

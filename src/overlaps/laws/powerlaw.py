@@ -97,16 +97,17 @@ def _bracket(s: float, beta: float, x: Array, last: float) -> Array:
     late = y > 1  # both upper functions are small there, both lower ones before: take the difference of small ones
     value = np.empty_like(x)
     value[late] = gamma(s) * x[late] ** -s * (gammaincc(s, y[late]) - gammaincc(s, x[late]))
-    value[~late] = _lower(s, x[~late]) - last**-beta * _lower(s, y[~late])
+    # both begin with 1/s, whose difference is taken exactly
+    value[~late] = _lower(s, x[~late]) - last**-beta * _lower(s, y[~late]) - np.expm1(-beta * np.log(last)) / s
     return value
 
 
 def _lower(s: float, x: Array) -> Array:
-    """x^-s γ(s, x) = 1/s − x/(s+1) + x²/(2(s+2)) − …, by its series where x is small."""
+    """x^-s γ(s, x) − 1/s = −x/(s+1) + x²/(2(s+2)) − …, by its series where x is small."""
     small = x < 1e-3
     safe = np.where(small, 1.0, x)
-    series = 1 / s - x / (s + 1) + x**2 / (2 * (s + 2)) - x**3 / (6 * (s + 3)) + x**4 / (24 * (s + 4))
-    return np.where(small, series, gamma(s) * safe**-s * gammainc(s, safe)).astype(float)
+    series = -x / (s + 1) + x**2 / (2 * (s + 2)) - x**3 / (6 * (s + 3)) + x**4 / (24 * (s + 4))
+    return np.where(small, series, gamma(s) * safe**-s * gammainc(s, safe) - 1 / s).astype(float)
 
 
 def power_error(spectrum: PowerLaw, rate: float, times: ArrayLike, *, distance: float = 1.0) -> Array:

@@ -58,9 +58,12 @@ def smallest_root(poles: Array, weights: Array, level: float) -> float:
 @njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp"})
 def _roots(poles, weights, level, first, last, near, shift, slope, converged):  # pragma: no cover - compiled
     L = poles.size
+    lowest = 2.0 * weights.sum() / level
+    if poles[0] > 0.0 and np.sum(weights / poles) <= level:
+        lowest = min(lowest, poles[0])  # g(0) is below the level, so that the first root is above zero
     for j in range(first, last):
         o = j  # the origin: first the pole above, then the nearer one
-        gap = poles[j] - poles[j - 1] if j > 0 else 2.0 * weights.sum() / level
+        gap = poles[j] - poles[j - 1] if j > 0 else lowest
         below, above = -gap, 0.0
         x = -0.5 * gap
         for turn in range(200):

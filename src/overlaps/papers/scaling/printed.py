@@ -113,3 +113,15 @@ def eq17_rates(units: int, rate: float) -> tuple[float, float]:
     """(16) and (17): decay rates of the error over the eigenvalue, slow and fast, with the η that (16) leaves out."""
     a = 2 * np.sqrt(3) * rate / (3 * np.pi * units)
     return a * (2 - np.sqrt(3)), a * (2 + np.sqrt(3))
+
+
+def eq15(units: int, rate: float, first: tuple[float, float], second: tuple[float, float]) -> float:
+    """(15), the escape time; first and second: (T, D) of order one and two, D the sum of a row's other entries."""
+    M, (T, D), (T2, D2) = units, first, second
+    return float(
+        np.pi
+        / (2 * rate)
+        * np.sqrt((M - 1) * T - D + M)
+        * (D + (M + 1) * T + M) ** 1.5
+        / ((T2 - D2 / (M - 1)) * (D + T))
+    )
