@@ -44,8 +44,11 @@ SPECTRA: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", SPECTRA)
 def test_learning_curve_is_that_of_the_solver(name: str) -> None:
-    spectrum = SPECTRA[name]
-    data = ov.forecast(spectrum, rate=0.3).data
+    """At infinite size, which a spectrum without a source has."""
+    spectrum = ov.Spectrum(SPECTRA[name].eigenvalues, SPECTRA[name].fractions)
+    found = ov.forecast(spectrum, rate=0.3)
+    data = found.data
+    assert found.size is None and "; error at infinite size:" in repr(found)
     inputs = ov.GaussianInputs(spectrum)
     problem = ov.Problem(inputs, ov.Committee(1, "linear"), ov.Committee(1, "linear"), ov.OnlineSGD(0.3))
     zero = np.zeros((inputs.fractions.size, 1, 1))
@@ -56,6 +59,61 @@ def test_learning_curve_is_that_of_the_solver(name: str) -> None:
     assert data["error"].values[early] == pytest.approx(solved, rel=1e-7)
     assert data["error"].values[-1] <= 1e-3 * data["error"].values[0]
     assert np.all(np.diff(data["error"]) < 0)
+
+
+def mean_errors(omega: np.ndarray, rate: float, steps: int) -> np.ndarray:
+    """Mean error after 0 to `steps` steps from zero weights, by the matrix E[d dᵀ] over Gaussian inputs, N = levels."""
+    N, sigma = omega.size, np.diag(omega)
+    moments, errors = np.eye(N), []
+    for _ in range(steps + 1):
+        SM = sigma @ moments
+        errors.append(0.5 * np.trace(SM) / N)
+        change = 2 * SM @ sigma + np.trace(SM) * sigma
+        moments = moments - rate / N * (SM + SM.T) + (rate / N) ** 2 * change
+    return np.array(errors)
+
+
+FORTY = np.random.default_rng(0).standard_normal((4000, 40)) * np.sqrt(ov.PowerLaw(40, 0.5).eigenvalues)
+
+
+@pytest.mark.parametrize("rate", [0.1, 1.2])
+def test_learning_curve_of_data_is_the_mean_at_their_size(rate: float) -> None:
+    """Below the critical rate 1.26 of these data; infinite size would be far off at the second rate."""
+    spectrum = ov.Spectrum.from_data(FORTY)
+    found = ov.forecast(spectrum, rate)
+    times, error = found.data["time"].values, found.data["error"].values
+    early = times < 50
+    exact = mean_errors(np.array(spectrum.eigenvalues), rate, 2001)
+    assert error[early] == pytest.approx(np.interp(times[early] * 40, np.arange(exact.size), exact), rel=1e-9)
+    infinite = ov.laws.linear_error(spectrum, rate, times)
+    assert (np.abs(error / infinite - 1).max() > 1) == (rate == 1.2)
+    assert error[-1] <= 1e-3 * error[0]
+    assert found.size == 40 and "; error as the exact mean at size 40:" in repr(found)
+    assert ov.forecast(ov.Spectrum(spectrum.eigenvalues), rate, size=40).data["error"].values.tolist() == error.tolist()
+
+
+def test_rates_at_which_the_mean_diverges_at_the_size_of_the_data() -> None:
+    spectrum = ov.Spectrum.from_data(FORTY)
+    errors = mean_errors(np.array(spectrum.eigenvalues), 1.5, 4000)
+    assert errors[-1] > 10 * errors[2000] > 100 * errors[0]
+    with pytest.raises(ov.InputError, match=r"^rate: 1.5 is at or above 1\.26\d+, where the mean error at size 40"):
+        ov.forecast(spectrum, 1.5)
+    assert ov.forecast(ov.Spectrum(spectrum.eigenvalues), 1.5).size is None
+
+
+def test_sizes_that_take_too_long() -> None:
+    found = ov.forecast(ov.PowerLaw(100, 0.5), size=10**7)
+    assert "error at infinite size, since the exact mean at size 10000000 takes too long:" in repr(found)
+    times = found.data["time"].values
+    assert found.data["error"].values == pytest.approx(ov.laws.linear_error(found.spectrum, 0.1, times), rel=1e-6)
+
+
+def test_close_to_the_critical_rate_the_curve_ends_early() -> None:
+    """Nothing decays there; the work is bounded all the same."""
+    spectrum = ov.Spectrum([2.0, 0.5, 0.5])
+    limit = ov.laws.critical_rate(spectrum, 3)
+    found = ov.forecast(spectrum, limit * (1 - 1e-12), size=3)
+    assert np.all(np.isfinite(found.data["error"])) and found.data["error"].values[-1] > 1e-3
 
 
 @pytest.mark.parametrize("name", SPECTRA)
@@ -71,21 +129,36 @@ def test_floors_and_plateaus(name: str) -> None:
     plateau = ov.laws.plateau(ov.Problem(inputs, net, net, ov.GradientFlow(0.1)))
     at = found.data.sel(unit=3)
     assert float(at["plateau"]) == plateau.error and float(at["escape_time"]) == plateau.escape_time
-    assert f"committee of 3 on 3: plateau at error {plateau.error:.4g}" in repr(found)
+    assert f"committee of 3 on 3 at infinite size: plateau at error {plateau.error:.4g}" in repr(found)
 
 
 def test_participation() -> None:
-    """All of equal levels, one of one, and as many as share the variance."""
-    assert ov.forecast(ov.Spectrum([2.0] * 7)).participation == pytest.approx(7)
-    assert ov.forecast(ov.Spectrum([5.0, 0.0, 0.0, 0.0])).participation == pytest.approx(1)
-    assert ov.forecast(ov.Spectrum([3.0, 3.0, 0.0, 0.0, 0.0])).participation == pytest.approx(2)
-    assert ov.forecast(ov.Isotropic()).participation == pytest.approx(1)
+    """The share of the dimensions among which the variance is equally shared, whatever they are called levels of."""
+    for spectrum, share in (
+        (ov.Spectrum([2.0] * 7), 1),
+        (ov.Spectrum([5.0, 0.0, 0.0, 0.0]), 1 / 4),
+        (ov.Spectrum([3.0, 3.0, 0.0, 0.0, 0.0]), 2 / 5),
+        (ov.Spectrum([3.0, 0.0], [0.4, 0.6]), 2 / 5),
+        (ov.Spectrum([100.0, 0.0], [0.01, 0.99]), 1 / 100),
+        (ov.Isotropic(), 1),
+    ):
+        found = ov.forecast(spectrum)
+        assert found.participation == pytest.approx(share)
+        assert f"participation {share:g} of the dimensions\n" in repr(found)
+    two = ov.Spectrum([4.0, 1.0], [0.25, 0.75])
+    many = ov.Spectrum([4.0, 1.0, 1.0, 1.0])
+    assert ov.forecast(two).participation == pytest.approx(ov.forecast(many).participation)
+
+
+def test_many_units_are_thinned() -> None:
+    units = ov.forecast(ov.Isotropic(), units=300).data["unit"].values
+    assert units[:7].tolist() == [2, 3, 4, 5, 6, 7, 8] and units[-1] == 300 and units.size < 16
 
 
 def test_window_of_a_power_law() -> None:
     found = ov.forecast(ov.PowerLaw(400, 1.0), rate=0.05)
     assert found.window == pytest.approx(ov.laws.window(ov.PowerLaw(400, 1.0), 0.05), rel=1e-6)
-    assert "β = 1.00 [1.00, 1.00] over ranks 1 to 400" in repr(found)
+    assert "β = 1.00 [1.00, 1.00] over ranks 1 to 400 of 400\n" in repr(found)
     assert "error ~ time^-0.5 well inside times" in repr(found)
     assert found.window is not None
     inside = ov.fit_power(
@@ -100,6 +173,7 @@ def test_window_of_a_power_law_that_begins_late() -> None:
     omega = np.where(l < 10, 0.01, l**-2.0)
     found = ov.forecast(ov.Spectrum(omega / omega.mean()), rate=0.05)
     assert found.fit is not None and found.window is not None and found.fit.range[0] > 1
+    assert f"ranks {found.fit.range[0]:g} to 1000 of 1000, the longest such range (the interval does not" in repr(found)
     first = (omega / omega.mean())[round(found.fit.range[0]) - 1]
     assert found.window.low == pytest.approx(1 / (2 * 0.05 * first), rel=1e-9)
     assert found.window.exponent == pytest.approx(0.5, abs=0.02)
@@ -109,8 +183,13 @@ def test_spectra_without_a_window() -> None:
     assert ov.forecast(SPECTRA["digits"]).window is None
     flat = ov.forecast(ov.PowerLaw(100, -0.5))
     assert flat.fit is not None and flat.fit.is_power_law and flat.window is None
+    assert "no scaling law: too flat" in repr(flat) and "β = -0.50" in repr(flat)
+    assert "no scaling law: too flat" in repr(ov.forecast(ov.Spectrum([1.0] * 50)))
     few = ov.forecast(ov.PowerLaw(5, 0.5))
-    assert few.fit is None and few.window is None and "power law: too few levels to tell" in repr(few)
+    assert few.fit is None and few.window is None
+    assert "power law: no fit; 5 levels above zero are less than a decade of ranks" in repr(few)
+    gaps = ov.forecast(ov.Spectrum([9.0, 3.0, 1.0], [0.01, 0.19, 0.8]))
+    assert "power law: no fit; rank: 3 points leave gaps" in repr(gaps) and gaps.unfitted.startswith("rank")
 
 
 @pytest.mark.parametrize(
@@ -121,6 +200,9 @@ def test_spectra_without_a_window() -> None:
         ({"units": 1}, "units: expected at least 2, got 1"),
         ({"units": 2.5}, "units: expected a whole number"),
         ({"spectrum": [1.0, 2.0]}, "spectrum: expected"),
+        ({"spectrum": ov.Spectrum([1e-300])}, "spectrum: "),
+        ({"spectrum": ov.PowerLaw(9, 1.0), "size": 8}, "size: 8 dimensions cannot hold 9 levels"),
+        ({"size": 2.5}, "size: expected a whole number"),
     ],
 )
 def test_refusals(change: dict[str, Any], words: str) -> None:
@@ -135,7 +217,7 @@ def test_digits(tmp_path: Path, monkeypatch, capsys) -> None:
     code, out, err = command(monkeypatch, capsys, str(PATH), "--out", str(tmp_path / "out"), "--units", "10")
     assert code == 0, err
     assert "1797 samples x 61 columns (3 constant ones dropped), centred; eigenvalues in units of 19.6964" in out
-    assert "61 levels, 2.092e-05 to 9.083, participation 13.17 of 61" in out
+    assert "61 levels, 2.092e-05 to 9.083, participation 0.2159 of the dimensions, 13.17 of 61" in out
     assert "not a power law: slope drifts from -0.203 to -4.83" in out
     assert "committee of 10 on 10" in out
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"forecast.png", "forecast.nc"}
@@ -152,7 +234,7 @@ def test_power_law_from_a_csv_file(tmp_path: Path, monkeypatch, capsys) -> None:
     code, out, err = command(monkeypatch, capsys, str(tmp_path / "rows.csv"), "--rate", "0.2")
     assert code == 0, err
     assert "power law: eigenvalues fall as rank^-(1+β), β = " in out and "picture" not in out
-    assert "power law: error ~ time^-0." in out and "few samples" not in out
+    assert "power law at infinite size: error ~ time^-0." in out and "few samples" not in out
     np.save(tmp_path / "few.npy", rows[:80])
     code, out, _ = command(monkeypatch, capsys, str(tmp_path / "few.npy"))
     assert code == 0 and "few samples: they spread equal eigenvalues by factors 0.25 to 2.2" in out
@@ -170,7 +252,7 @@ def test_few_samples_spread_eigenvalues_as_said() -> None:
     ("arguments", "words"),
     [
         (["nowhere.npy"], "source: no file nowhere.npy"),
-        ([str(PATH), "--rate", "5"], "rate: 5 is at or above critical_rate"),
+        ([str(PATH), "--rate", "5"], "rate: 5 is at or above 1.7"),
         ([str(PATH), "--units", "1"], "units: expected at least 2"),
     ],
 )
@@ -179,6 +261,18 @@ def test_mistakes_are_one_line_and_leave_nothing(arguments, words, tmp_path, mon
     assert code == 2 and len(err.strip().splitlines()) == 1
     assert err.startswith("overlaps: ") and words in err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_frame_of_forty_columns(tmp_path: Path, monkeypatch, capsys) -> None:
+    """Its header is no sample, and a rate between the critical ones of its size and of infinite size is refused."""
+    header = ",".join(map(str, range(40)))
+    np.savetxt(tmp_path / "rows.csv", FORTY, delimiter=",", fmt="%.17g", header=header, comments="")
+    code, out, err = command(monkeypatch, capsys, str(tmp_path / "rows.csv"), "--rate", "1.2")
+    assert code == 0, err
+    assert "4000 samples x 40 columns, header 0 to 39 skipped, centred" in out
+    assert "which must stay below 1.26; error as the exact mean at size 40:" in out
+    code, out, err = command(monkeypatch, capsys, str(tmp_path / "rows.csv"), "--rate", "1.5")
+    assert code == 2 and out == "" and "rate: 1.5 is at or above 1.26" in err
 
 
 def test_a_spec_may_name_data(tmp_path: Path, monkeypatch, capsys) -> None:

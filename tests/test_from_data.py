@@ -108,6 +108,36 @@ def test_any_real_type(kind: str) -> None:
     assert ov.Spectrum.from_data(Y).eigenvalues == pytest.approx(direct(Y.astype(float)), rel=1e-12)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("columns", [1, 2, 5])
+def test_headers_that_count_the_columns(first: int, columns: int, tmp_path: Path) -> None:
+    header = ",".join(str(i) for i in range(first, first + columns))
+    np.savetxt(tmp_path / "a.csv", X[:, :columns], delimiter=",", fmt="%.17g", header=header, comments="")
+    expected, axes = principal_axes(X[:, :columns]), principal_axes(tmp_path / "a.csv")
+    assert axes.digest == expected.digest and axes.count == 300
+    assert f"columns, header {first} to {first + columns - 1} skipped, centred" in axes.source
+    assert "header" not in expected.source
+    assert "skipped" in repr(ov.Samples(tmp_path / "a.csv"))
+
+
+@pytest.mark.parametrize(
+    "lines", ["0,1\n1,1\n3,2\n4,0\n", "1\n0\n1\n", "0,1,3\n2,5,1\n4,4,4\n1,0,9\n", "0.0,1.0,2.0\n" * 4]
+)
+def test_first_rows_that_may_be_samples_are_samples(lines: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(lines)
+    assert sum(len(block) for block in table.blocks(tmp_path / "a.csv")) == lines.count("\n")
+    assert table.count_header(tmp_path / "a.csv") == ""
+
+
+@pytest.mark.parametrize("block", [1, 5, 10**6])
+def test_headers_and_blocks(block: int, tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(table, "BLOCK", block)
+    for name, header in (("a", "0,1,2\n"), ("b", "p,q,r\n"), ("c", "")):
+        (tmp_path / f"{name}.csv").write_text(header + "5,1,7\n2,2,2\n3,9,4\n")
+        rows = np.concatenate(list(table.blocks(tmp_path / f"{name}.csv")))
+        assert rows.tolist() == [[5, 1, 7], [2, 2, 2], [3, 9, 4]]
+
+
 def test_frames_are_tables_too() -> None:
     pandas = pytest.importorskip("pandas")
     assert ov.Spectrum.from_data(pandas.DataFrame(X)) == ov.Spectrum.from_data(X)
@@ -223,8 +253,12 @@ def test_zero_columns_about_zero() -> None:
 
 
 def test_centre_is_true_or_false() -> None:
-    with pytest.raises(ov.InputError, match="centre: expected true or false, got 'yes'"):
-        ov.Spectrum.from_data(X, centre="yes")  # pyright: ignore[reportArgumentType]
+    for make in (ov.Spectrum.from_data, ov.Samples):
+        with pytest.raises(ov.InputError, match="centre: expected true or false, got 'yes'"):
+            make(X, centre="yes")  # pyright: ignore[reportArgumentType]
+    true: Any = np.True_
+    assert ov.Spectrum.from_data(X, true) == ov.Spectrum.from_data(X)
+    assert ov.Samples(X, true).centre is True
 
 
 FILES: dict[str, tuple[bytes, str]] = {
@@ -241,7 +275,16 @@ FILES: dict[str, tuple[bytes, str]] = {
         r"line 4 of .*text.csv has 'x' in column 1 \(counted from 0\), expected a number",
     ),
     "gap.csv": (b"a,b\n1,2\n3,\n", r"line 3 of .*gap.csv has '' in column 1"),
-    "index.csv": (b",0,1\n0,1.5,2.5\n", r"line 1 of .*index.csv has '' in column 0"),
+    "index.csv": (
+        b",0,1\n0,1.5,2.5\n",
+        r"line 1 of .*index.csv looks like a header and its .* index; write .* without",
+    ),
+    "named.csv": (
+        b",a,b\n0,1.5,2.5\n",
+        r"line 1 of .*named.csv looks like a header and its first column like an index",
+    ),
+    "first gap.csv": (b",3,1\n0,1.5,2.5\n", r"line 1 of .*gap.csv has '' in column 0"),
+    "count.csv": (b"0,1,2\n", "expected samples, got none"),
     "short.csv": (b"1,2\n3\n4,5\n", r"line 2 of .*short.csv has 1 columns, expected 2"),
     "long.csv": (b"1,2\n3,4,5\n", r"line 2 of .*long.csv has 3 columns, expected 2"),
     "all long.csv": (b"a,b\n3,4,5\n", r"line 2 of .*long.csv has 3 columns, expected 2"),

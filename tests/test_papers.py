@@ -45,6 +45,16 @@ def test_figures_are_drawn_once_and_never_overwritten(tmp_path):
         papers.draw_figure("committee", "overlaps", tmp_path / "out", quick=True)
 
 
+def test_a_refused_figure_leaves_no_folder(tmp_path):
+    (tmp_path / "short.csv").write_text("a,b\n1,2\n3,5\n")
+    with pytest.raises(ov.InputError, match="singular covariance"):
+        papers.draw_figure("scaling", "fig14", tmp_path / "out", data=tmp_path / "short.csv")
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "old").mkdir()
+    with pytest.raises(ov.InputError, match="exists already"):  # before the data are looked at
+        papers.draw_figure("scaling", "fig14", tmp_path / "old", data=tmp_path / "nowhere.csv")
+
+
 def test_registering_refuses_what_would_be_lost():
     paper = papers.Paper("x", "title", "citation")
     paper.claim("a", statement="s", expected="holds")(lambda quick: papers.Measurement("holds", 1.0, 0.1))

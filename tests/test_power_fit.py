@@ -233,8 +233,18 @@ def test_too_few_levels(spectrum: Any) -> None:
 
 
 def test_gaps_between_levels() -> None:
-    with pytest.raises(ov.InputError, match="x: 3 points leave gaps between"):
+    with pytest.raises(ov.InputError, match=r"^rank: 3 points leave gaps between .* of log rank"):
         ov.Spectrum([9.0, 3.0, 1.0], [0.01, 0.19, 0.8]).power_law()
+
+
+def test_an_outlier_does_not_hide_a_power_law() -> None:
+    """A level of few dimensions far before the others: a gap in all ranks, none in those of the law."""
+    edges = np.geomspace(1e-2, 1, 50)
+    shares, omega = np.diff([1e-6, *edges]), edges**-1.7
+    fit = ov.Spectrum([1e9, *omega], [1e-6, *(shares * (1 - 1e-6) / shares.sum())]).power_law()
+    assert fit.is_power_law and fit.beta.value == pytest.approx(0.7, abs=1e-3)
+    bent = ov.Spectrum([1e9, *np.exp(-5 * edges)], [1e-6, *(shares * (1 - 1e-6) / shares.sum())]).power_law()
+    assert not bent.is_power_law and bent.range[0] == pytest.approx(0.51, rel=1e-3)
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------
@@ -254,6 +264,8 @@ def test_gaps_between_levels() -> None:
         (X, np.ones((3, 4)), None, r"y: expected shape \(any, 60\), got \(3, 4\)"),
         (X, np.ones((0, 60)), None, "y: expected values at every x, got shape"),
         (X, np.full(60, np.nan), None, "y: has entries that are not finite"),
+        (X, np.full((5, 60), 1.7e308), None, "y: the sum over 5 runs overflows; divide all of y by a constant"),
+        ([1e308, 1.5e308], [1, 1], None, "window: x from 1e.308 to 1.5e.308 is less than a decade"),
         ([1, 2, 100], [1, 2, 3], None, "x: 3 points leave gaps between 1 and 100; at least one point in each of 6"),
     ],
 )
@@ -262,7 +274,7 @@ def test_refusals(x: Any, y: Any, window: Any, words: str) -> None:
         ov.fit_power(x, y, window)
 
 
-@pytest.mark.parametrize("confidence", [0.0, 1.0, 2.0, float("nan")])
+@pytest.mark.parametrize("confidence", [0.0, 1 - 1e-16, 1 - 1e-10, 1.0, 2.0, float("nan")])
 def test_confidence_is_a_probability(confidence: float) -> None:
     for fit in (lambda: ov.fit_power(X, X, confidence=confidence), lambda: ov.PowerLaw(20, 1.0).power_law(confidence)):
         with pytest.raises(ov.InputError, match="confidence: expected"):

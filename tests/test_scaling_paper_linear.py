@@ -85,6 +85,14 @@ def test_a_file_of_power_law_inputs(tmp_path: Path) -> None:
     assert "mine.npy" in words(figure) and data["real_trained"].values.tolist() == [2, 4, 8]
 
 
+def test_a_file_of_few_columns_is_drawn_without_a_fit(tmp_path: Path) -> None:
+    np.save(tmp_path / "few.npy", np.random.default_rng(1).standard_normal((400, 5)))
+    figure, data = PAPER.figures["fig14"].make(True, tmp_path / "few.npy")
+    plt.close(figure)
+    assert data["eigenvalues"].size == 5 and "power_law" not in data
+    assert data.attrs["fit"].startswith("no fit; ") and "too few to tell a power law" in words(figure)
+
+
 def test_rows_that_make_training_diverge_are_refused() -> None:
     rows = np.random.default_rng(0).standard_normal((60, 5))
     rows[7] *= 200

@@ -35,6 +35,7 @@ Array = NDArray[np.float64]
 BINS = (9, 6)  # in thirds, and enough of them to leave residuals
 WIDTH = 1 / 6  # decades: the least width of a bin
 DECADE = 10 * (1 - 1e-9)  # so that 0.1 to 1.0 counts as one
+SUREST = 1 - 1e-9  # beyond, quantiles of Student's t are lost in rounding
 TOLERANCE = 0.2  # of the slope: largest drift, and largest half width of the interval, of a power law
 
 
@@ -114,14 +115,14 @@ def fit_power(
     x: (points,), above zero inside the window, at least a decade of it.
     y: (points,), or (runs, points) for independent runs; then it is their mean that is fitted.
     window: smallest and largest x to use; all of them by default.
-    confidence: of the interval.
+    confidence: of the interval, at most 1 - 1e-9.
     """
     x = array("x", x, (None,))
     y = array("y", y, None)
     y = np.atleast_2d(array("y", y, (None, x.size) if y.ndim == 2 else (x.size,)))
     if window is not None:
         low, high = array("window", window, (2,))
-        inside = (x >= low * (1 - 1e-12)) & (x <= high * (1 + 1e-12))
+        inside = (x >= low * (1 - 1e-12)) & (x * (1 - 1e-12) <= high)
         x, y = x[inside], y[:, inside]
         if x.size == 0:
             raise InputError(f"window: no point lies between {low:g} and {high:g}")
@@ -129,12 +130,15 @@ def fit_power(
         raise InputError(f"y: expected values at every x, got shape {y.shape}")
     if x.min() <= 0:
         raise InputError("x: expected numbers above zero; leave out the others by window=(smallest, largest)")
-    if x.max() < DECADE * x.min():
+    if x.max() / DECADE < x.min():
         raise InputError(
             f"window: x from {x.min():g} to {x.max():g} is less than a decade, too little to tell a power law from "
             "other curves; widen the window or compute more points"
         )
-    mean = y.mean(0)
+    with np.errstate(over="ignore"):
+        mean = y.mean(0)
+    if not np.all(np.isfinite(mean)):
+        raise InputError(f"y: the sum over {len(y)} runs overflows; divide all of y by a constant")
     if mean.min() <= 0:
         raise InputError(
             f"y: expected numbers above zero, got {mean.min():.3g} at x = {x[mean.argmin()]:g}; end the window there"
@@ -148,10 +152,10 @@ def fit_sorted(x: Array, y: Array, confidence: float, axis: str = "x") -> PowerF
     from scipy.special import stdtrit  # here, so that spectra are built without it
 
     confidence = number("confidence", confidence, above=0)
-    if confidence >= 1:
-        raise InputError(f"confidence: expected a probability below one, got {confidence:g}")
+    if confidence > SUREST:
+        raise InputError(f"confidence: expected a probability of at most 1 - 1e-9, got {confidence:.17g}")
     t = np.log(x)
-    first = _bins(t)
+    first = _bins(t, axis)
     count = np.diff([*first, x.size])
     u = np.add.reduceat(t, first) / count
     u -= u.mean()
@@ -185,14 +189,14 @@ def _slope(u: Array, low: int, high: int) -> Array:
     return weights / np.sum(weights**2)
 
 
-def _bins(t: Array) -> NDArray[np.int64]:
-    """First point of each bin; t increasing."""
+def _bins(t: Array, axis: str) -> NDArray[np.int64]:
+    """First point of each bin; t increasing, the logarithm of what is called `axis`."""
     length = float(t[-1] - t[0])
     for bins in BINS:
         first = np.searchsorted(t, t[0] + length * np.arange(bins) / bins - 1e-9)
         if length / bins >= WIDTH * np.log(DECADE) and np.all(np.diff([*first, t.size]) > 0):
             return first
     raise InputError(
-        f"x: {t.size} points leave gaps between {np.exp(t[0]):.3g} and {np.exp(t[-1]):.3g}; at least one point in each "
-        f"of {BINS[-1]} equal parts of log x is needed"
+        f"{axis}: {t.size} points leave gaps between {np.exp(t[0]):.3g} and {np.exp(t[-1]):.3g}; at least one point in "
+        f"each of {BINS[-1]} equal parts of log {axis} is needed"
     )

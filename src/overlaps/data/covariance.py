@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import InputError
-from .table import Source, blocks
+from .table import Source, blocks, count_header
 
 Array = NDArray[np.float64]
 MOST_COLUMNS = 20_000  # 3.2 GB of covariance, and as much again to diagonalise it
@@ -67,8 +67,7 @@ def principal_axes(source: Source, centre: bool = True) -> PrincipalAxes:
 
     Columns without signal are left out: constant ones, or zero ones if the mean is not subtracted.
     """
-    if not isinstance(centre, bool):
-        raise InputError(f"centre: expected true or false, got {centre!r}")
+    centre = true_or_false(centre)
     count, mean, scatter, kept, digest = _moments(source, centre)
     columns, N = kept.size, int(np.count_nonzero(kept))
     constant = "constant" if centre else "zero"
@@ -97,6 +96,8 @@ def principal_axes(source: Source, centre: bool = True) -> PrincipalAxes:
     notes = [f"{count} samples x {N} columns"]
     if columns > N:
         notes[0] += f" ({columns - N} {constant} one{'s' * (columns - N > 1)} dropped)"
+    if header := count_header(source):
+        notes.append(f"header {header} skipped")
     notes.append("centred" if centre else "not centred")
     if lost.any():
         zeros = int(np.count_nonzero(lost))
@@ -107,6 +108,13 @@ def principal_axes(source: Source, centre: bool = True) -> PrincipalAxes:
     return PrincipalAxes(
         values, vectors, mean, kept, unit, count, digest, f"{', '.join(notes)}; eigenvalues in units of {unit:.6g}"
     )
+
+
+def true_or_false(centre: bool | np.bool_) -> bool:
+    """`centre`, or a refusal of what is no truth value."""
+    if not isinstance(centre, (bool, np.bool_)):
+        raise InputError(f"centre: expected true or false, got {centre!r}")
+    return bool(centre)
 
 
 def _moments(source: Source, centre: bool) -> tuple[int, Array, Array, NDArray[np.bool_], str]:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from ..checks import whole
 from ..errors import InputError
-from .covariance import PrincipalAxes, principal_axes
+from .covariance import PrincipalAxes, principal_axes, true_or_false
 from .spectrum import Spectrum
 from .table import Source, blocks, numbers, source_path
 
@@ -53,6 +53,7 @@ class Samples:
     def __post_init__(self) -> None:
         path = source_path(self.source)
         object.__setattr__(self, "source", numbers(self.source, "an array") if path is None else os.fspath(path))
+        object.__setattr__(self, "centre", true_or_false(self.centre))
         if not isinstance(self.digest, str):
             raise InputError(f"digest: expected text, got {self.digest!r}")
         if self.digest and self.digest != self._axes.digest:

@@ -56,7 +56,8 @@ class _Levels:
         """The longest range of ranks over which the eigenvalues fall as a power law, ω_l ∝ l^-(1+β).
 
         Ranges are judged by the rule of `fit_power`; `fit.beta` is β with its interval, which does not count the
-        choice of the range. Where no range is a power law, the fit is that of all ranks, and says so.
+        choice of the range. Where no range is a power law, the fit is that of the longest range without gaps between
+        the ranks, and says so.
         """
         ranks, values = self.ranked
         ranks, values = ranks[values > 0], values[values > 0]
@@ -70,7 +71,7 @@ class _Levels:
         ends = np.unique(np.searchsorted(ranks, np.geomspace(ranks[0], ranks[-1], RANGE_ENDS) * (1 - 1e-9)))
         pairs = [(i, k) for i in ends for k in ends if ranks[k] >= DECADE * ranks[i]]
         pairs.sort(key=lambda pair: ranks[pair[0]] / ranks[pair[1]])
-        whole_range = fit_sorted(ranks, values[None], confidence, "rank")
+        longest: PowerFit | None = None
         for i, k in pairs:
             try:
                 fit = fit_sorted(ranks[i : k + 1], values[None, i : k + 1], confidence, "rank")
@@ -78,7 +79,8 @@ class _Levels:
                 continue
             if fit.is_power_law:
                 return fit
-        return whole_range
+            longest = longest or fit
+        return longest or fit_sorted(ranks, values[None], confidence, "rank")  # which says why none could be fitted
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,11 @@
 | array | as it is; any real or integer type, a memory map too |
 | ``.npy`` | memory-mapped |
 | ``.npz`` | its only array, or the one called ``X``; whole, since it is compressed |
-| ``.csv`` | by lines, commas between columns; a first line without a number is a header |
+| ``.csv`` | by lines, commas between columns; a header is skipped |
+
+A header is a first line without a number, or one that counts the columns from 0 or 1, as frames without names are
+written. One or two such numbers may as well be a sample: they are a header only if a number of the next line is not
+whole.
 
 >>> from overlaps.data.table import blocks
 >>> [block.tolist() for block in blocks([[1, 2], [3, 4]])]
@@ -15,12 +19,13 @@
 from __future__ import annotations
 
 import csv
+import math
 import os
 import zipfile
 from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TextIO
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -139,19 +144,55 @@ def _stored(path: Path) -> ArrayLike:
 def _lines(path: Path) -> Iterator[Array]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            numbered = ((i, line) for i, line in enumerate(file, 1) if line.strip())
-            first = next(numbered, None)
-            if first is None:
+            numbered = _numbered(file)
+            begin = list(islice(numbered, 2))
+            if not begin:
                 return
-            cells = _cells(first[1])
+            number, line = begin[0]
+            cells = _cells(line)
             if len(cells) == 1 and any(mark in cells[0] for mark in ";\t"):
-                raise InputError(f"source: {path} has no commas in line {first[0]}; separate its columns by commas")
-            begin = [first] if any(_is_number(cell) for cell in cells) else []
-            while lines := begin + list(islice(numbered, _height(len(cells)) - len(begin))):
-                begin = []
+                raise InputError(f"source: {path} has no commas in line {number}; separate its columns by commas")
+            named = any(cells) and not any(_is_number(cell) for cell in cells)
+            if cells[0] == "" and (named or _counted(cells[1:])):
+                raise InputError(
+                    f"source: line {number} of {path} looks like a header and its first column like an index; write "
+                    "the file without the index, as to_csv(index=False) does"
+                )
+            if named or _count_header([line for _, line in begin]):
+                del begin[0]
+            height = _height(len(cells))
+            while lines := begin[:height] + list(islice(numbered, max(0, height - len(begin)))):
+                begin = begin[height:]
                 yield _table(path, lines, len(cells))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise InputError(f"source: {path} cannot be read as text ({error})") from None
+
+
+def count_header(source: Source) -> str:
+    """The header of a .csv file that counts its columns, as '0 to 39'; empty if there is none."""
+    path = source_path(source)
+    if path is None or path.suffix.lower() != ".csv":
+        return ""
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        return _count_header([line for _, line in islice(_numbered(file), 2)])
+
+
+def _count_header(lines: list[str]) -> str:
+    """What the first of the first two lines counts, if it is a header."""
+    first, *others = [_cells(line) for line in lines]
+    values = [float(cell) for cells in others for cell in cells if _is_number(cell)]
+    fractional = any(math.isfinite(value) and not value.is_integer() for value in values)
+    return f"{first[0]} to {first[-1]}" if _counted(first) and (len(first) > 2 or fractional) else ""
+
+
+def _counted(cells: list[str]) -> bool:
+    """Whether the cells are 0, 1, ... or 1, 2, ..., as integers are written."""
+    return len(cells) > 0 and any(cells == [str(i + first) for i in range(len(cells))] for first in (0, 1))
+
+
+def _numbered(file: TextIO) -> Iterator[tuple[int, str]]:
+    """Lines that are not blank, with their numbers."""
+    return ((i, line) for i, line in enumerate(file, 1) if line.strip())
 
 
 def _cells(line: str) -> list[str]:

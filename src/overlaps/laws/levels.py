@@ -35,7 +35,9 @@ def levels(spectrum: AnySpectrum, trained: int | None = None) -> Levels:
         raise InputError(f"spectrum: expected {wanted}, got {spectrum!r:.80}")
     omega, phi = np.array(spectrum.eigenvalues), np.array(spectrum.fractions)
     if not 1 / HUGE < omega.max() < HUGE:
-        raise InputError(f"spectrum: eigenvalues of {omega.max():.1e} overflow when squared; give inputs other units")
+        raise InputError(
+            f"spectrum: eigenvalues of {omega.max():.1e} leave the range of floating-point numbers when squared; give inputs other units"
+        )
     order = np.argsort(-omega, kind="stable")
     omega, phi = omega[order], phi[order]
     count = omega.size if trained is None else whole("trained", trained, least=0, most=omega.size)

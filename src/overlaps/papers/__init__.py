@@ -142,8 +142,10 @@ def draw_figure(
     if data is not None and not made.takes_data:
         able = ", ".join(f.name for f in chosen.values() if f.takes_data) or "none"
         raise InputError(f"data: {figure} of {handle} draws no data of yours (those that do: {able})")
-    new_folder("out", out)
+    if out.exists():
+        new_folder("out", out)  # refused before computing, and made only once there is something to keep
     picture, values = made.make(quick, data) if made.takes_data else made.make(quick)
+    new_folder("out", out)
     paths = out / f"{handle}-{figure}.png", out / f"{handle}-{figure}.nc"
     picture.savefig(paths[0], dpi=150)
     plt.close(picture)
