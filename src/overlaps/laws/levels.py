@@ -36,7 +36,7 @@ def levels(spectrum: AnySpectrum, trained: int | None = None) -> Levels:
     omega, phi = np.array(spectrum.eigenvalues), np.array(spectrum.fractions)
     if not 1 / HUGE < omega.max() < HUGE:
         raise InputError(
-            f"spectrum: eigenvalues of {omega.max():.1e} leave the range of floating-point numbers when squared; give inputs other units"
+            f"spectrum: eigenvalues of {omega.max():.1e} have no square in floating point; give inputs other units"
         )
     order = np.argsort(-omega, kind="stable")
     omega, phi = omega[order], phi[order]
