@@ -13,11 +13,10 @@ import matplotlib
 matplotlib.use("Agg")  # a file, not a window
 
 import overlaps as ov
-from overlaps.data.digits import digits
 
 
 def main(path: str = "your_data.png") -> None:
-    data = ov.Samples(digits())
+    data = ov.Samples(ov.digits())
     forecast = ov.forecast(data.spectrum, rate=0.1, units=4)
     print(forecast)
     forecast.plot().savefig(path, dpi=150)

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .data import PowerLaw as PowerLaw
     from .data import Samples as Samples
     from .data import Spectrum as Spectrum
+    from .data.digits import digits as digits
     from .errors import InputError as InputError
     from .errors import NumericalError as NumericalError
     from .losses import Loss as Loss
@@ -66,6 +67,7 @@ _HOME = {
     "Verdict": "comparison",
     "check_scaling": "scaling",
     "compare": "comparison",
+    "digits": "data.digits",
     "draw": "start",
     "fit_power": "power",
     "forecast": "prediction",
@@ -100,6 +102,7 @@ __all__ = [
     "__version__",
     "check_scaling",
     "compare",
+    "digits",
     "draw",
     "fit_power",
     "forecast",

@@ -15,7 +15,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 import overlaps as ov
-from overlaps.data.digits import digits
 
 from .panels import PRINTED, band, finish, panels, step_times
 from .paper import PAPER
@@ -36,7 +35,7 @@ SYNTHETIC = {"parameters": "N = L = 256, beta = 1, rate = 0.05, sigma = 0.01"}
 def _samples(data: Path | None) -> tuple[ov.Samples, str]:
     """The user's data, or the digits; and what to call them."""
     if data is None:
-        return ov.Samples(digits()), "digits, not CIFAR-5m"
+        return ov.Samples(ov.digits()), "digits, not CIFAR-5m"
     return ov.Samples(data), data.name
 
 
