@@ -12,7 +12,7 @@ help:
 	@echo "make demo    set up, run the demonstration, say where its picture and verdict are"
 	@echo "make test    set up, run the tests and every example in the documentation"
 	@echo "make lint    set up, run ruff and basedpyright"
-	@echo "make bench   set up, measure the speed of the three scales"
+	@echo "make bench   set up, measure the speed of the scales, the laws and the averages"
 	@echo "make docs    set up, build the documentation into docs/_build/html"
 	@echo "make setup   set up only: the pinned packages in $(VENV)"
 	@echo "make clean   remove what the above have built"

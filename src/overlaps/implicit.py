@@ -167,7 +167,8 @@ class Radau:
         rule = collocation()
         J = Linearised(self.motion, self.y)
         while True:
-            h = min(self.h_abs, self.t_bound - self.t)
+            left = self.t_bound - self.t
+            h = left if left <= (1 + 1e-9) * self.h_abs else self.h_abs  # no crumbs
             if h <= 1e-14 * max(self.t, 1e-10):
                 self.status = "failed"
                 return "the step size became too small"
@@ -188,7 +189,7 @@ class Radau:
                 self.h_abs = h * max(0.1, factor)
                 continue
             self.last = Z, h
-            self.t = self.t_bound if h == self.t_bound - self.t else self.t + h
+            self.t = self.t_bound if h == left else self.t + h
             self.y, self.f = y, self.motion(self.t, y)
             self.h_abs = h * min(4.0, max(0.2, factor))
             return None

@@ -37,8 +37,14 @@ class _Stopped(Exception):
         self.states, self.time, self.state, self.reason = states, time, state, reason
 
 
-def integrate(motion: EquationOfMotion, y: Array, times: Array, rtol: float, steps: type | None = None) -> Array:
-    """States at `times`, (times, unknowns), from y at time zero, by DOP853 or Radau: the cheaper, if none is named."""
+def integrate(
+    motion: EquationOfMotion, y: Array, times: Array, rtol: float, steps: type | None = None, parts: int = 1
+) -> Array:
+    """States at `times`, (times, unknowns), from y at time zero, by DOP853 or Radau: the cheaper, if none is named.
+
+    Radau takes at least `parts` steps to each time: solutions whose steps are as long as times are apart, whatever the
+    tolerance, could not tell their error from each other otherwise.
+    """
     states: list[Array] = []
     t = 0.0
     if not np.isfinite(motion(0.0, y)).all():
@@ -48,6 +54,7 @@ def integrate(motion: EquationOfMotion, y: Array, times: Array, rtol: float, ste
     solver = kind(motion, 0.0, y, last, rtol=rtol, atol=atol)
     count, mark = 0, 0.0
     for target in times:
+        begin = t
         while target > t:
             count += 1
             if count % 1000 == 0:
@@ -67,6 +74,8 @@ def integrate(motion: EquationOfMotion, y: Array, times: Array, rtol: float, ste
             # shorten a step to land on the target, then go on with the step that accuracy allowed
             solver.t_bound, solver.status = float(target), "running"
             wanted = solver.h_abs
+            if kind is Radau:
+                solver.h_abs = min(wanted, (float(target) - begin) / parts)
             message = solver.step()
             t, y = solver.t, solver.y
             if solver.status == "failed":
@@ -78,7 +87,7 @@ def integrate(motion: EquationOfMotion, y: Array, times: Array, rtol: float, ste
             # students on their teachers make it singular, so its sign may be lost within the tolerance, not beyond
             if low < -max(1e-7, 300 * rtol) * max(1.0, float(np.trace(C))):
                 raise _Stopped(states, t, y, f"the covariance of the fields has the negative eigenvalue {low:.3g}")
-            if t == target:
+            if t == target or (kind is Radau and wanted * parts > target - begin):
                 solver.h_abs = max(solver.h_abs, wanted)
         states.append(y.copy())
     motion.implicit = kind is Radau
@@ -122,16 +131,17 @@ def solve(
     rtol = max(1e-13, wanted / (300 if closed else 10))
     if not closed:
         _check_quadrature(equation(problem, start, how), start, accepted)
-    first, steps = rtol, None
+    first, steps, parts = rtol, None, 1
 
     def attempt(how: Method, rtol: float) -> tuple[Trajectory, EquationOfMotion]:
         motion = equation(problem, start, how)
-        return _attempt(motion, problem, start, t, rtol, levels, steps), motion
+        return _attempt(motion, problem, start, t, rtol, levels, steps, parts), motion
 
     rough, motion = attempt(how.coarser(), 30 * rtol)
     evaluations = motion.evaluations
     before = np.inf
     while True:
+        parts *= 2
         fine, motion = attempt(how, rtol)
         evaluations += motion.evaluations
         scale = {name: max(float(np.abs(fine.data[name]).max()), 1e-3) for name in VARIABLES}
@@ -204,6 +214,7 @@ def _attempt(
     rtol: float,
     levels: bool,
     steps: type | None = None,
+    parts: int = 1,
 ) -> Trajectory:
     def trajectory(states: Array, at: Array) -> Trajectory:
         parts = [motion.unpack(y) for y in states]
@@ -221,7 +232,7 @@ def _attempt(
 
     try:
         with np.errstate(all="ignore"):  # trial steps may overflow; accepted ones are checked
-            states = integrate(motion, motion.pack(start.Q, start.R, start.v), times, rtol, steps)
+            states = integrate(motion, motion.pack(start.Q, start.R, start.v), times, rtol, steps, parts)
     except _Stopped as stop:
         done = len(stop.states)
         Q, R, v = motion.unpack(stop.state)
