@@ -248,8 +248,7 @@ def test_times_too_short_to_change_anything(t: float) -> None:
 def test_modes_a_hair_below_the_critical_rate(gap: float) -> None:
     modes = laws.linear_modes(ov.PowerLaw(10, 1.0), 2 - gap)
     assert modes([0.0])[0] == pytest.approx(0.5, rel=1e-14)
-    slowest = 2 * gap / np.mean(np.array(ov.PowerLaw(10, 1.0).eigenvalues) ** 0)  # vanishes with the gap
-    assert 0 < modes.rates.min() < slowest
+    assert 0 < modes.rates.min() < 2 * gap  # vanishes with the gap
 
 
 @pytest.mark.parametrize("spectrum", [ov.PowerLaw(10_000, 12.0), ov.PowerLaw(100, 40.0), ov.Spectrum([1e-300, 1.0])])

@@ -36,7 +36,7 @@ from scipy.optimize import root_scalar
 from ..checks import array, number, whole
 from ..errors import InputError
 from .levels import HUGE, AnySpectrum, levels, merged
-from .linear import Modes, check_stable, modes
+from .linear import Modes, floor_of, modes
 
 Array = NDArray[np.float64]
 
@@ -45,9 +45,7 @@ def feature_floor(spectrum: AnySpectrum, trained: int, *, rate: float = 0.0, dis
     """Error after long training of the `trained` levels of largest eigenvalue; rate 0 means a vanishing one."""
     rate, distance = number("rate", rate, least=0), number("distance", distance, least=0)
     omega, phi, frozen = levels(spectrum, trained)
-    variance = float(phi @ omega)
-    check_stable(rate, variance)
-    return 0.5 * distance * frozen / (1 - 0.5 * rate * variance)
+    return floor_of(frozen, float(phi @ omega), rate, distance)
 
 
 def partial_error(
@@ -59,13 +57,14 @@ def partial_error(
     comparable variance, at any stable rate (corrections are of the order rate × largest eigenvalue / N).
     """
     rate, distance = number("rate", rate, above=0), number("distance", distance, least=0)
-    sigma, _, count = _factored(covariance, trained)
+    sigma, factor, count = _factored(covariance, trained)
     N = len(sigma)
-    floor = partial_floor(covariance, trained, rate=rate, distance=distance)
+    untold, variance = _traces(sigma, factor)
+    floor = floor_of(float(untold[count]), float(variance[count]), rate, distance)
     if count == 0:
         return Modes(np.empty(0), np.empty(0), floor)(times)
     kappa, U = eigh(sigma[:count, :count])
-    # what the trained coordinates tell about the frozen ones, without a division by a small κ² first
+    # what the trained coordinates take over from the frozen ones
     told = np.sum((U.T @ sigma[:count, count:]) ** 2, axis=1) / kappa**2
     excess = distance * (1 + told) - rate * floor
     omega, phi, weighted = merged(kappa, np.full(count, 1 / N), excess / N)
@@ -77,8 +76,7 @@ def partial_floor(covariance: ArrayLike, trained: int, *, rate: float = 0.0, dis
     rate, distance = number("rate", rate, least=0), number("distance", distance, least=0)
     sigma, factor, count = _factored(covariance, trained)
     untold, variance = _traces(sigma, factor)
-    check_stable(rate, float(variance[count]))
-    return float(0.5 * distance * untold[count] / (1 - 0.5 * rate * variance[count]))
+    return floor_of(float(untold[count]), float(variance[count]), rate, distance)
 
 
 def partial_floors(covariance: ArrayLike, *, rate: float = 0.0, distance: float = 1.0) -> Array:
@@ -86,8 +84,8 @@ def partial_floors(covariance: ArrayLike, *, rate: float = 0.0, distance: float 
     rate, distance = number("rate", rate, least=0), number("distance", distance, least=0)
     sigma, factor, _ = _factored(covariance, 0)
     untold, variance = _traces(sigma, factor)
-    check_stable(rate, float(variance[-1]))
-    return 0.5 * distance * untold / (1 - 0.5 * rate * variance)
+    pairs = zip(untold.tolist(), variance.tolist(), strict=True)
+    return np.array([floor_of(left, read, rate, distance) for left, read in pairs])
 
 
 def random_basis_floor(spectrum: AnySpectrum, share: float, *, rate: float = 0.0, distance: float = 1.0) -> float:
@@ -101,7 +99,6 @@ def random_basis_floor(spectrum: AnySpectrum, share: float, *, rate: float = 0.0
     if share > 1:
         raise InputError(f"share: expected at most 1, all coordinates, got {share:g}")
     variance, able = float(phi @ omega), float(phi.sum())  # levels of eigenvalue zero tell nothing
-    check_stable(rate, share * variance)
     if share in (0, 1) or share >= able:
         untold = variance if share == 0 else 0.0
     else:
@@ -113,7 +110,7 @@ def random_basis_floor(spectrum: AnySpectrum, share: float, *, rate: float = 0.0
 
         found = root_scalar(excess, bracket=(lowest, highest + 1), xtol=1e-13)
         untold = share * float(np.exp(found.root))
-    return 0.5 * distance * untold / (1 - 0.5 * rate * share * variance)
+    return floor_of(untold, share * variance, rate, distance)
 
 
 def _traces(sigma: Array, factor: Array) -> tuple[Array, Array]:

@@ -104,11 +104,9 @@ def _decaying(
 ) -> tuple[Array, Array, float, float]:
     """Eigenvalues and fractions of the trained levels, the floor, and how far they are from their place on it."""
     omega, phi, frozen = levels(spectrum, trained)
-    variance = float(phi @ omega)
-    check_stable(rate, variance)
     if omega.size and rate * omega[0] < 1 / HUGE:
         raise InputError(f"rate: {rate:g} is too small for its square; use small_rate_error, the limit of small rates")
-    floor = 0.5 * distance * frozen / (1 - 0.5 * rate * variance)
+    floor = floor_of(frozen, float(phi @ omega), rate, distance)
     # at the floor e_b = η φ_b ε_∞: trained levels have this much less to lose
     return omega, phi, floor, distance - rate * floor
 
@@ -242,13 +240,17 @@ def _critical(p: Array, n: Array) -> float:
     return float(brentq(excess, 0.0, 1.0, xtol=1e-15) / top)
 
 
-def check_stable(rate: float, variance: float) -> None:
-    """Refuse a rate at which trained inputs of this variance make the error grow."""
+def floor_of(untold: float, variance: float, rate: float, distance: float) -> float:
+    """ε_∞ where inputs of variance `untold` cannot be read by the trained weights, which read `variance`.
+
+    Refuses a rate at which the error grows.
+    """
     if rate * variance >= 2:
         raise InputError(
             f"rate: {rate:g} is at or above critical_rate = {2 / variance:.6g}, where the error of a linear student "
             "grows without bound; reduce it"
         )
+    return 0.5 * distance * untold / (1 - 0.5 * rate * variance)
 
 
 class SingleVector(NamedTuple):
