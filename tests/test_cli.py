@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import overlaps as ov
-from overlaps.cli import main
+from command import command
 from overlaps.experiment import DEMO, Experiment, Plan
 
 SMALL = """
@@ -34,18 +34,6 @@ count = 6
 meso_runs = 20
 micro_runs = 8
 """
-
-
-def command(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
-    """Run `overlaps` in this process; exit code, standard output and error."""
-    monkeypatch.setattr(sys, "argv", ["overlaps", *arguments])
-    code = 0
-    try:
-        main()
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    out, err = capsys.readouterr()
-    return code, out, err
 
 
 def refused(monkeypatch, capsys, *arguments: str) -> str:

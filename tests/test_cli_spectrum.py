@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,25 +10,13 @@ import pytest
 import xarray as xr
 
 import overlaps as ov
-from overlaps.cli import main
+from command import command
 from overlaps.data.digits import PATH, digits
 
 
-def command(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
-    """Run `overlaps spectrum` in this process; exit code, standard output and error."""
-    monkeypatch.setattr(sys, "argv", ["overlaps", "spectrum", *arguments])
-    return command_line(capsys)
-
-
-def command_line(capsys) -> tuple[int, str, str]:
-    """Run what stands in `sys.argv`."""
-    code = 0
-    try:
-        main()
-    except SystemExit as stop:
-        code = int(stop.code or 0)
-    out, err = capsys.readouterr()
-    return code, out, err
+def spectrum(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:
+    """Run `overlaps spectrum`."""
+    return command(monkeypatch, capsys, "spectrum", *arguments)
 
 
 # --- forecasts -------------------------------------------------------------------------------------------------------
@@ -214,7 +201,7 @@ def test_refusals(change: dict[str, Any], words: str) -> None:
 
 
 def test_digits(tmp_path: Path, monkeypatch, capsys) -> None:
-    code, out, err = command(monkeypatch, capsys, str(PATH), "--out", str(tmp_path / "out"), "--units", "10")
+    code, out, err = spectrum(monkeypatch, capsys, str(PATH), "--out", str(tmp_path / "out"), "--units", "10")
     assert code == 0, err
     assert "1797 samples x 61 columns (3 constant ones dropped), centred; eigenvalues in units of 19.6964" in out
     assert "61 levels, 2.092e-05 to 9.083, participation 0.2159 of the dimensions, 13.17 of 61" in out
@@ -231,12 +218,12 @@ def test_digits(tmp_path: Path, monkeypatch, capsys) -> None:
 def test_power_law_from_a_csv_file(tmp_path: Path, monkeypatch, capsys) -> None:
     rows = np.random.default_rng(0).standard_normal((400, 20)) * np.sqrt(ov.PowerLaw(20, 1.0).eigenvalues)
     np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header=",".join("abcdefghijklmnopqrst"), comments="")
-    code, out, err = command(monkeypatch, capsys, str(tmp_path / "rows.csv"), "--rate", "0.2")
+    code, out, err = spectrum(monkeypatch, capsys, str(tmp_path / "rows.csv"), "--rate", "0.2")
     assert code == 0, err
     assert "power law: eigenvalues fall as rank^-(1+β), β = " in out and "picture" not in out
     assert "power law at infinite size: error ~ time^-0." in out and "few samples" not in out
     np.save(tmp_path / "few.npy", rows[:80])
-    code, out, _ = command(monkeypatch, capsys, str(tmp_path / "few.npy"))
+    code, out, _ = spectrum(monkeypatch, capsys, str(tmp_path / "few.npy"))
     assert code == 0 and "few samples: they spread equal eigenvalues by factors 0.25 to 2.2" in out
 
 
@@ -257,7 +244,7 @@ def test_few_samples_spread_eigenvalues_as_said() -> None:
     ],
 )
 def test_mistakes_are_one_line_and_leave_nothing(arguments, words, tmp_path, monkeypatch, capsys) -> None:
-    code, _, err = command(monkeypatch, capsys, *arguments, "--out", str(tmp_path / "out"))
+    code, _, err = spectrum(monkeypatch, capsys, *arguments, "--out", str(tmp_path / "out"))
     assert code == 2 and len(err.strip().splitlines()) == 1
     assert err.startswith("overlaps: ") and words in err
     assert not (tmp_path / "out").exists()
@@ -267,11 +254,11 @@ def test_a_frame_of_forty_columns(tmp_path: Path, monkeypatch, capsys) -> None:
     """Its header is no sample, and a rate between the critical ones of its size and of infinite size is refused."""
     header = ",".join(map(str, range(40)))
     np.savetxt(tmp_path / "rows.csv", FORTY, delimiter=",", fmt="%.17g", header=header, comments="")
-    code, out, err = command(monkeypatch, capsys, str(tmp_path / "rows.csv"), "--rate", "1.2")
+    code, out, err = spectrum(monkeypatch, capsys, str(tmp_path / "rows.csv"), "--rate", "1.2")
     assert code == 0, err
     assert "4000 samples x 40 columns, header 0 to 39 skipped, centred" in out
     assert "which must stay below 1.26; error as the exact mean at size 40:" in out
-    code, out, err = command(monkeypatch, capsys, str(tmp_path / "rows.csv"), "--rate", "1.5")
+    code, out, err = spectrum(monkeypatch, capsys, str(tmp_path / "rows.csv"), "--rate", "1.5")
     assert code == 2 and out == "" and "rate: 1.5 is at or above 1.26" in err
 
 
@@ -287,8 +274,8 @@ def test_a_spec_may_name_data(tmp_path: Path, monkeypatch, capsys) -> None:
         run = {{size = 4, last = 5.0, count = 4, meso_runs = 30, micro_runs = 30}}
         '''
     )
-    monkeypatch.setattr(sys, "argv", ["overlaps", "run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "out")])
-    code, out, err = command_line(capsys)
+    spec, folder = str(tmp_path / "spec.toml"), str(tmp_path / "out")
+    code, out, err = command(monkeypatch, capsys, "run", spec, "--out", folder)
     assert code == 0, err
     assert "taken as Gaussian" in out and "rows of 50 samples x 4 columns" in out
     assert 'kind = "Samples"' in (tmp_path / "out" / "spec.toml").read_text()
@@ -296,5 +283,5 @@ def test_a_spec_may_name_data(tmp_path: Path, monkeypatch, capsys) -> None:
 
 
 def test_a_folder_that_exists_is_refused_before_anything_is_read(tmp_path, monkeypatch, capsys) -> None:
-    code, out, err = command(monkeypatch, capsys, "nowhere.npy", "--out", str(tmp_path))
+    code, out, err = spectrum(monkeypatch, capsys, "nowhere.npy", "--out", str(tmp_path))
     assert code == 2 and out == "" and "exists already" in err
