@@ -12,7 +12,9 @@ from .timing import Race, race
 
 FIRST = """
 import overlaps as ov
-problem = ov.Problem(ov.GaussianInputs(), ov.Committee(2), ov.Committee(2), ov.OnlineSGD(0.5))
+problem = ov.Problem(
+    data=ov.GaussianInputs(), teacher=ov.Committee(2), student=ov.Committee(2), algorithm=ov.OnlineSGD(0.5)
+)
 start = ov.draw(problem, 100)
 """
 CALLS = {

@@ -24,7 +24,9 @@ def linear(quick: bool = False) -> list[Row]:
     levels, size, dense = (100, 50, 50) if quick else (10_000, 1000, 1000)
     rate, t = 0.5, np.geomspace(0.01, 1.0 if quick else 100.0, 100)
     net = ov.Committee(units=1, activation="linear", readout=1.0)
-    problem = ov.Problem(ov.GaussianInputs(ov.PowerLaw(size, 1.0)), net, net, ov.OnlineSGD(rate))
+    problem = ov.Problem(
+        data=ov.GaussianInputs(ov.PowerLaw(size, 1.0)), teacher=net, student=net, algorithm=ov.OnlineSGD(rate)
+    )
     steps = round(t[-1] * size)
     spectrum, fewer = ov.PowerLaw(levels, 1.0), ov.PowerLaw(dense, 1.0)
     result = race(

@@ -11,7 +11,7 @@ from overlaps.averages import method_for
 from overlaps.implicit import Radau
 from overlaps.macro import _attempt, integrate
 from overlaps.motion import EquationOfMotion
-from overlaps.trajectory import VARIABLES, Trajectory
+from overlaps.trajectory import Trajectory
 
 from .problems import committee
 from .table import Row, duration, times
@@ -30,12 +30,12 @@ def evaluations(solution: Trajectory) -> int:
 
 def distance(a: Trajectory, b: Trajectory) -> float:
     """Largest difference over variables and times, relative to the largest value of each variable."""
-    return max(float(np.abs(a.data[n] - b.data[n]).max() / np.abs(b.data[n]).max()) for n in VARIABLES)
+    return max(float(np.abs(a.data[n] - b.data[n]).max() / np.abs(b.data[n]).max()) for n in a.variables)
 
 
 def stated(a: Trajectory) -> float:
     """What the solution says of its own error, on the same scale as `distance`."""
-    return max(a.accuracy(n) / float(np.abs(a.data[n]).max()) for n in VARIABLES)
+    return max(a.accuracy(n) / float(np.abs(a.data[n]).max()) for n in a.variables)
 
 
 def by_levels(quick: bool = False) -> list[Row]:

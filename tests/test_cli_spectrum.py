@@ -37,7 +37,12 @@ def test_learning_curve_is_that_of_the_solver(name: str) -> None:
     data = found.data
     assert found.size is None and "; error at infinite size:" in repr(found)
     inputs = ov.GaussianInputs(spectrum)
-    problem = ov.Problem(inputs, ov.Committee(1, "linear"), ov.Committee(1, "linear"), ov.OnlineSGD(0.3))
+    problem = ov.Problem(
+        data=inputs,
+        teacher=ov.Committee(1, "linear"),
+        student=ov.Committee(1, "linear"),
+        algorithm=ov.OnlineSGD(0.3),
+    )
     zero = np.zeros((inputs.fractions.size, 1, 1))
     start = ov.Start.from_overlaps(problem, Q=zero, R=zero, T=zero + inputs.fractions[:, None, None])
     times = data["time"].values
@@ -113,7 +118,7 @@ def test_floors_and_plateaus(name: str) -> None:
     assert found.data["trained"].values[[0, -1]].tolist() == [0, len(spectrum.eigenvalues)]
     net = ov.Committee(3, "erf", 1 / np.sqrt(3))
     inputs = ov.GaussianInputs(spectrum)
-    plateau = ov.laws.plateau(ov.Problem(inputs, net, net, ov.GradientFlow(0.1)))
+    plateau = ov.laws.plateau(ov.Problem(data=inputs, teacher=net, student=net, algorithm=ov.GradientFlow(0.1)))
     at = found.data.sel(unit=3)
     assert float(at["plateau"]) == plateau.error and float(at["escape_time"]) == plateau.escape_time
     assert f"committee of 3 on 3 at infinite size: plateau at error {plateau.error:.4g}" in repr(found)

@@ -89,7 +89,7 @@ class _Wrong:
 
     @staticmethod
     def transposed(chosen, start):
-        return ov.solve(chosen, dataclasses.replace(start, R=start.R.transpose(0, 2, 1)), TIMES)
+        return ov.solve(chosen, dataclasses.replace(start, A=start.A.transpose(0, 2, 1)), TIMES)
 
     @staticmethod
     def no_noise_term(chosen, start):

@@ -192,12 +192,19 @@ def test_rotation_scale_and_shift_change_nothing(seed: int, columns: int, power:
 
 def test_spectrum_round_trip_keeps_its_source() -> None:
     spectrum = ov.Spectrum.from_data(X)
-    problem = ov.Problem(ov.GaussianInputs(spectrum), ov.Committee(1), ov.Committee(1), ov.OnlineSGD(0.1))
+    problem = ov.Problem(
+        data=ov.GaussianInputs(spectrum), teacher=ov.Committee(1), student=ov.Committee(1), algorithm=ov.OnlineSGD(0.1)
+    )
     again = ov.Problem.from_toml(problem.to_toml())
     assert again == problem
     assert again.data.spectrum == spectrum == ov.Spectrum(spectrum.eigenvalues)
     assert isinstance(again.data.spectrum, ov.Spectrum) and again.data.spectrum.source == spectrum.source
-    plain = ov.Problem(ov.GaussianInputs(ov.Spectrum([1.0])), ov.Committee(1), ov.Committee(1), ov.OnlineSGD(0.1))
+    plain = ov.Problem(
+        data=ov.GaussianInputs(ov.Spectrum([1.0])),
+        teacher=ov.Committee(1),
+        student=ov.Committee(1),
+        algorithm=ov.OnlineSGD(0.1),
+    )
     assert "source" not in plain.to_toml()
 
 

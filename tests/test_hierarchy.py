@@ -12,10 +12,10 @@ from overlaps.hierarchy import MomentHierarchy
 
 def committee(levels: int, beta: float = 1.0, K: int = 2, M: int = 2, **change: float) -> ov.Problem:
     return ov.Problem(
-        ov.GaussianInputs(ov.PowerLaw(levels, beta)),
-        ov.Committee(M, readout=M**-0.5),
-        ov.Committee(K, readout=M**0.5 / K),
-        ov.OnlineSGD(1.0, **change),
+        data=ov.GaussianInputs(ov.PowerLaw(levels, beta)),
+        teacher=ov.Committee(M, readout=M**-0.5),
+        student=ov.Committee(K, readout=M**0.5 / K),
+        algorithm=ov.OnlineSGD(1.0, **change),
     )
 
 
@@ -34,7 +34,7 @@ def test_equal_to_the_levels(levels: int, K: int) -> None:
 def test_with_decay_and_gradient_flow() -> None:
     assert max(apart(committee(3, decay=0.2), [1, 20]).values()) < 1e-9
     p = committee(3)
-    flow = ov.Problem(p.data, p.teacher, p.student, ov.GradientFlow(1.0))
+    flow = ov.Problem(data=p.data, teacher=p.teacher, student=p.student, algorithm=ov.GradientFlow(1.0))
     assert max(apart(flow, [1, 20]).values()) < 1e-9
     # and the two algorithms are not the same thing
     start = ov.draw(p, 300, seed=1, scale=0.3)
@@ -91,7 +91,7 @@ def test_refusals() -> None:
 @pytest.mark.parametrize("run", [ov.train, ov.sample])
 def test_gradient_flow_has_no_runs(run) -> None:
     p = committee(2)
-    flow = ov.Problem(p.data, p.teacher, p.student, ov.GradientFlow(1.0))
+    flow = ov.Problem(data=p.data, teacher=p.teacher, student=p.student, algorithm=ov.GradientFlow(1.0))
     assert ov.Problem.from_toml(flow.to_toml()) == flow
     with pytest.raises(ov.InputError, match="GradientFlow draws no samples"):
         run(flow, ov.draw(flow, 100), [1])
@@ -100,10 +100,12 @@ def test_gradient_flow_has_no_runs(run) -> None:
 def test_gradient_flow_is_the_limit_of_small_rates() -> None:
     p = committee(3)
     start = ov.draw(p, 300, seed=2, scale=0.5)
-    flow = ov.solve(ov.Problem(p.data, p.teacher, p.student, ov.GradientFlow(1.0)), start, [2, 8]).data["error"]
+    flow = ov.solve(
+        ov.Problem(data=p.data, teacher=p.teacher, student=p.student, algorithm=ov.GradientFlow(1.0)), start, [2, 8]
+    ).data["error"]
     gaps = []
     for rate in (0.02, 0.01):
-        slow = ov.Problem(p.data, p.teacher, p.student, ov.OnlineSGD(rate))
+        slow = ov.Problem(data=p.data, teacher=p.teacher, student=p.student, algorithm=ov.OnlineSGD(rate))
         error = ov.solve(slow, start, np.array([2, 8]) / rate).data["error"]
         gaps.append(np.abs(error.values - flow.values).max())
     assert gaps[1] == pytest.approx(gaps[0] / 2, rel=0.05)

@@ -125,7 +125,8 @@ def test_building_a_problem_does_not_compile_anything() -> None:
     """A spec can be checked without Numba."""
     code = (
         "import sys, overlaps as ov; "
-        "ov.Problem(ov.GaussianInputs(), ov.Committee(2), ov.Committee(2), ov.OnlineSGD(0.1)); "
+        "net = ov.Committee(2); "
+        "ov.Problem(data=ov.GaussianInputs(), teacher=net, student=net, algorithm=ov.OnlineSGD(0.1)); "
         "print([m for m in ('numba', 'scipy', 'matplotlib') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

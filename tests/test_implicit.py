@@ -15,10 +15,10 @@ def committee(levels: int = 40, K: int = 2, M: int = 2, rate: float = 0.5, **stu
     activation = student.pop("activation", "erf")
     decay = student.pop("decay", 0.0)
     return ov.Problem(
-        ov.GaussianInputs(ov.PowerLaw(levels, 1.0)),
-        ov.Committee(M, activation, readout=M**-0.5),
-        ov.Committee(K, activation, readout=M**0.5 / K, **student),
-        ov.OnlineSGD(rate, decay=decay),
+        data=ov.GaussianInputs(ov.PowerLaw(levels, 1.0)),
+        teacher=ov.Committee(M, activation, readout=M**-0.5),
+        student=ov.Committee(K, activation, readout=M**0.5 / K, **student),
+        algorithm=ov.OnlineSGD(rate, decay=decay),
     )
 
 
@@ -86,10 +86,10 @@ def test_equal_to_explicit_steps(change: dict, monkeypatch: pytest.MonkeyPatch) 
 def test_gradient_flow_keeps_its_law_for_a_thousand_levels() -> None:
     """A linear student: the sum of a thousand exponentials, to the last of them, in a few thousand evaluations."""
     p = ov.Problem(
-        ov.GaussianInputs(ov.PowerLaw(1000, 1.0)),
-        ov.Committee(1, "linear", readout=1.0),
-        ov.Committee(1, "linear", readout=1.0),
-        ov.GradientFlow(1.0),
+        data=ov.GaussianInputs(ov.PowerLaw(1000, 1.0)),
+        teacher=ov.Committee(1, "linear", readout=1.0),
+        student=ov.Committee(1, "linear", readout=1.0),
+        algorithm=ov.GradientFlow(1.0),
     )
     phi = p.data.fractions[:, None, None]
     start = ov.Start.from_overlaps(p, Q=0.25 * phi, R=0 * phi, T=phi)
@@ -145,10 +145,10 @@ def test_equal_students_stay_equal() -> None:
 def test_stiffness_that_shows_late(monkeypatch: pytest.MonkeyPatch) -> None:
     """A readout that grows makes the first layer fast: explicit steps hand over on the way."""
     p = ov.Problem(
-        ov.GaussianInputs(ov.Spectrum([3.65, 3.82, 2.6])),
-        ov.Committee(3, "linear"),
-        ov.Committee(3, "linear", -1.78, True),
-        ov.OnlineSGD(19.3),
+        data=ov.GaussianInputs(ov.Spectrum([3.65, 3.82, 2.6])),
+        teacher=ov.Committee(3, "linear"),
+        student=ov.Committee(3, "linear", -1.78, True),
+        algorithm=ov.OnlineSGD(19.3),
         label_noise=0.16,
     )
     start = ov.draw(p, 30, seed=1, scale=0.5)

@@ -2,7 +2,7 @@
 
 Equality in law is tested by relabelling runs: under the hypothesis micro and meso runs are exchangeable, so the test
 has its level exactly, whatever the distribution. Features are the points of a trajectory and their squares (about the
-pooled mean), so that both means and spreads are compared. Each of the tests has level LEVEL = 1e-4; with fewer than ten
+pooled mean), so that both means and spreads are compared. Each of the tests has level LEVEL = 1e-4; with at most ten
 of them the false-alarm rate of this file is below 1e-3. Seeds are fixed.
 """
 
@@ -45,6 +45,8 @@ def problem(**change) -> ov.Problem:
 LEVELS = ov.GaussianInputs(ov.PowerLaw(levels=5, exponent=0.5))
 TINY_BLOCKS = ov.GaussianInputs(ov.Spectrum([4.0, 2.0, 0.6], [0.025, 0.075, 0.9]))  # 1, 3 and 36 of 40 dimensions
 
+XOR = [[1, -1, 0, 0], [-1, 1, 0, 0], [0, 0, 1, -1], [0, 0, -1, 1]]
+
 CASES = {
     "isotropic": problem(),
     "five levels": problem(data=LEVELS),
@@ -63,6 +65,34 @@ CASES = {
         student=ov.Committee(3, readout=0.5, train_readout=True),
         algorithm=ov.OnlineSGD(1.0, readout_rate=0.7, decay=0.1),
         label_noise=0.3,
+    ),
+    "softmax on three classes": problem(
+        data=ov.GaussianMixture(
+            gram=[[1.0, 0.3, 0.0], [0.3, 1.0, -0.2], [0.0, -0.2, 0.8]],
+            weights=[0.5, 0.3, 0.2],
+            variance=[0.1, 0.2, 0.3],
+        ),
+        teacher=None,
+        student=ov.Softmax(3),
+        algorithm=ov.OnlineSGD(2.0, decay=0.05),
+        loss="cross-entropy",
+    ),
+    "xor": problem(
+        data=ov.GaussianMixture(gram=XOR, labels=[1, 1, 0, 0], variance=0.2),
+        teacher=None,
+        student=ov.Committee(3, "relu", [1.0, -0.8, 0.5], train_readout=True),
+        algorithm=ov.OnlineSGD(2.0, decay=0.02),
+        loss="logistic",
+    ),
+    "teacher on a mixture": problem(
+        data=ov.GaussianMixture(
+            gram=[[1.0, 0.3], [0.3, 1.0]],
+            weights=[0.6, 0.4],
+            variance=[0.7, 1.2],
+            spectrum=ov.Spectrum([2.0, 0.5], [0.1, 0.9]),
+        ),
+        teacher=ov.Committee(1, "linear"),
+        student=ov.Committee(2, "linear", train_readout=True),
     ),
 }
 
@@ -84,17 +114,19 @@ def runs_of(problem: ov.Problem, size: int = 40, runs: int = 300) -> tuple[ov.St
 @pytest.mark.parametrize("case", CASES)
 def test_micro_and_meso_are_equal_in_law(case):
     chosen = CASES[case]
-    runs = 120 if isinstance(chosen.loss, ov.Loss) else 300  # its error is a quadrature for every run and time
+    costly = isinstance(chosen.loss, ov.Loss) or isinstance(chosen.data, ov.GaussianMixture)
+    runs = 120 if costly else 300  # their error is a quadrature for every run and time
     start, micro = runs_of(chosen, runs=runs)
     meso = ov.sample(chosen, start, TIMES, runs=runs, seed=1)
     assert p_value(micro, meso) > LEVEL
 
 
-def test_blocked_and_direct_training_take_the_same_steps():
+@pytest.mark.parametrize("case", ["readout, decay, noise", "xor"])
+def test_blocked_and_direct_training_take_the_same_steps(case):
     """The blocked engine is algebra, not statistics: same samples, same weights up to rounding."""
     from overlaps import micro
 
-    chosen = CASES["readout, decay, noise"]
+    chosen = CASES[case]
     start = ov.draw(chosen, 60, seed=0, scale=0.5)
     template = micro.Weights(chosen, start)
     ends = []
@@ -125,7 +157,7 @@ def test_halving_the_noise_is_rejected(monkeypatch):
 def test_transposing_R_is_rejected():
     chosen = CASES["isotropic"]
     start, micro = runs_of(chosen)
-    wrong = dataclasses.replace(start, R=start.R.transpose(0, 2, 1), student=None, teacher=None)
+    wrong = dataclasses.replace(start, A=start.A.transpose(0, 2, 1), student=None, teacher=None, means=None)
     assert p_value(micro, ov.sample(chosen, wrong, TIMES, runs=300, seed=1)) <= LEVEL
 
 
@@ -139,6 +171,20 @@ def test_inputs_seven_per_cent_too_short_are_rejected(monkeypatch):
     start, micro = runs_of(chosen)
     monkeypatch.setattr("overlaps.meso.Chain", Shorter)
     assert p_value(micro, ov.sample(chosen, start, TIMES, runs=300, seed=1)) <= LEVEL
+
+
+def test_taking_the_wrong_mean_is_rejected(monkeypatch):
+    """Two means exchanged, where labels and weights are not."""
+
+    class Exchanged(Chain):
+        def __init__(self, problem: ov.Problem, start: ov.Start) -> None:
+            super().__init__(problem, start)
+            self.fixed = self.fixed[:, [1, 0, 2]]
+
+    chosen = CASES["softmax on three classes"]
+    start, micro = runs_of(chosen, runs=120)
+    monkeypatch.setattr("overlaps.meso.Chain", Exchanged)
+    assert p_value(micro, ov.sample(chosen, start, TIMES, runs=120, seed=1)) <= LEVEL
 
 
 def test_the_test_itself_keeps_its_level():

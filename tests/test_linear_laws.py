@@ -138,10 +138,10 @@ def test_linear_error_is_the_equation_of_motion() -> None:
     """K = 3 students of M = 2 teachers: one vector of rate η M/K, from distance 1 + σ² M/K."""
     K, M, sigma = 3, 2, 0.5
     p = ov.Problem(
-        ov.GaussianInputs(ov.PowerLaw(6, 0.5)),
-        ov.Committee(M, "linear", readout=M**-0.5),
-        ov.Committee(K, "linear", readout=M**0.5 / K),
-        ov.OnlineSGD(0.9),
+        data=ov.GaussianInputs(ov.PowerLaw(6, 0.5)),
+        teacher=ov.Committee(M, "linear", readout=M**-0.5),
+        student=ov.Committee(K, "linear", readout=M**0.5 / K),
+        algorithm=ov.OnlineSGD(0.9),
     )
     phi = p.data.fractions[:, None, None]
     start = ov.Start.from_overlaps(p, Q=sigma**2 * phi * np.eye(K), R=0 * phi * np.ones((K, M)), T=phi * np.eye(M))
@@ -158,10 +158,10 @@ def test_different_widths_against_sgd() -> None:
     """K = 3, M = 2, three levels, rate .6: SGD .577(6), .222(2), .0563(7) with the sizes, not .625, .198, .0413."""
     net = {"activation": "linear"}
     p = ov.Problem(
-        ov.GaussianInputs(ov.PowerLaw(3, 1.0)),
-        ov.Committee(2, **net, readout=2**-0.5),
-        ov.Committee(3, **net, readout=2**0.5 / 3),
-        ov.OnlineSGD(0.6),
+        data=ov.GaussianInputs(ov.PowerLaw(3, 1.0)),
+        teacher=ov.Committee(2, **net, readout=2**-0.5),
+        student=ov.Committee(3, **net, readout=2**0.5 / 3),
+        algorithm=ov.OnlineSGD(0.6),
     )
     rate, distance = laws.single_vector(p, scale=0.5)
     mine = laws.linear_error(p.data.spectrum, rate, [0, 1, 4], distance=distance)

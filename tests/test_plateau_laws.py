@@ -150,7 +150,7 @@ def test_sgd_rests_there_to_first_order_in_the_rate():
     pushes = []
     for rate in (0.2, 0.1):
         p = problem(3, 2, algorithm=ov.OnlineSGD(rate))
-        p = ov.Problem(p.data, p.teacher, p.student, p.algorithm, label_noise=0.1)
+        p = ov.Problem(data=p.data, teacher=p.teacher, student=p.student, algorithm=p.algorithm, label_noise=0.1)
         P, T = plateau(p), typical_teacher(p)
         motion, y = motion_at(p, parted(p, T, P, np.zeros((3, 3))))
         pushes.append(np.abs(motion(0.0, y)).max())
@@ -396,5 +396,7 @@ def test_equal_rows_keep_the_means():
 def test_equal_students_do_not_leave() -> None:
     """Whatever the time: no difference, no escape, and no overflow on the way."""
     net = ov.Committee(3, readout=3**-0.5)
-    law = ov.laws.plateau(ov.Problem(ov.GaussianInputs(), net, net, ov.GradientFlow(0.1)))
+    law = ov.laws.plateau(
+        ov.Problem(data=ov.GaussianInputs(), teacher=net, student=net, algorithm=ov.GradientFlow(0.1))
+    )
     assert law.escape([1.0, 1e9], np.full((3, 3), law.R[0])).tolist() == [0.0, 0.0]

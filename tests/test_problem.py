@@ -121,7 +121,7 @@ def test_hand_written_spec() -> None:
         ("rate = 0.1", "rate = 1979-05-27", "spec.algorithm: rate: expected a number"),
         ("label_noise = 0.1", "label_noise = -1", "spec: label_noise: expected a number of at least 0"),
         ("label_noise = 0.1", 'loss = "sqare"', r"unknown loss 'sqare'; did you mean 'square'\?"),
-        ("label_noise = 0.1", "loss = 3", "loss: expected 'square' or an overlaps.Loss"),
+        ("label_noise = 0.1", "loss = 3", "loss: expected a name or an overlaps.Loss"),
         ("label_noise = 0.1", "data = 3", "spec: (data|not valid TOML)"),
         ("[algorithm]\nrate = 0.1", "", "spec: Problem needs algorithm"),
         ("[teacher]", "[teacher", "spec: not valid TOML"),
@@ -198,7 +198,7 @@ def test_parts_of_the_wrong_kind(field: str) -> None:
         ({"rate": 0.0}, "rate: expected a number above 0"),
         ({"label_noise": -1.0}, "label_noise: expected a number of at least 0"),
         ({"loss": "cube"}, "unknown loss 'cube'"),
-        ({"loss": len}, "loss: expected 'square' or an overlaps.Loss"),
+        ({"loss": len}, "loss: expected a name or an overlaps.Loss"),
         ({"activation": 3}, "activation: expected a name or an overlaps.Activation"),
         ({"readout": [1.0, float("nan")]}, r"readout\[1\]: expected a finite number"),
         ({"readout": np.ones(3)}, "readout: expected one number or 2"),
@@ -212,7 +212,7 @@ def test_bad_problems(options: dict[str, Any], words: str) -> None:
 def test_teachers_do_not_learn() -> None:
     p = problem()
     with pytest.raises(ov.InputError, match="teacher: a teacher does not learn"):
-        ov.Problem(p.data, ov.Committee(2, train_readout=True), p.student, p.algorithm)
+        ov.Problem(data=p.data, teacher=ov.Committee(2, train_readout=True), student=p.student, algorithm=p.algorithm)
 
 
 def test_equal_problems_are_equal_and_hash_alike() -> None:

@@ -75,12 +75,15 @@ def test_printed_forms_in_numbers() -> None:
     assert printed.eq115(3, 2.0, 0.1) == pytest.approx(0.037351, rel=1e-4)
     # both are right where they should be: no overlaps between teachers, and T = 1
     net = ov.Committee(3, readout=3**-0.5)
-    law = ov.laws.plateau(ov.Problem(ov.GaussianInputs(), net, net, ov.GradientFlow(0.1)))
+    law = ov.laws.plateau(
+        ov.Problem(data=ov.GaussianInputs(), teacher=net, student=net, algorithm=ov.GradientFlow(0.1))
+    )
     assert printed.eq99(3, 1.0, 0.0) == pytest.approx(law.error, rel=1e-12)
     assert printed.eq115(3, 1.0, 0.0) == pytest.approx(law.prefactor, rel=1e-12)
+    two = ov.Committee(2, readout=2**-0.5)
     assert printed.eq17_rates(2, 0.25) == pytest.approx(
         ov.laws.decay_rates(
-            ov.Problem(ov.GaussianInputs(), *(ov.Committee(2, readout=2**-0.5),) * 2, ov.GradientFlow(0.25))
+            ov.Problem(data=ov.GaussianInputs(), teacher=two, student=two, algorithm=ov.GradientFlow(0.25))
         )[0]
     )
 

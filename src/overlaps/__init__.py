@@ -12,6 +12,7 @@ __version__ = "0.1.0"
 
 if TYPE_CHECKING:
     from . import laws as laws
+    from . import spectra as spectra
     from .activations import Activation as Activation
     from .algorithms import GradientFlow as GradientFlow
     from .algorithms import OnlineSGD as OnlineSGD
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from .comparison import Verdict as Verdict
     from .comparison import compare as compare
     from .data import GaussianInputs as GaussianInputs
+    from .data import GaussianMixture as GaussianMixture
     from .data import Isotropic as Isotropic
     from .data import PowerLaw as PowerLaw
     from .data import Samples as Samples
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from .meso import sample as sample
     from .micro import train as train
     from .network import Committee as Committee
+    from .network import Softmax as Softmax
     from .power import PowerFit as PowerFit
     from .power import fit_power as fit_power
     from .prediction import Forecast as Forecast
@@ -44,12 +47,13 @@ if TYPE_CHECKING:
     from .trajectory import Trajectory as Trajectory
     from .trajectory import load as load
 
-_MODULES = ("laws",)
+_MODULES = ("laws", "spectra")
 _HOME = {
     "Activation": "activations",
     "Committee": "network",
     "Forecast": "prediction",
     "GaussianInputs": "data",
+    "GaussianMixture": "data",
     "GradientFlow": "algorithms",
     "InputError": "errors",
     "Isotropic": "data",
@@ -61,6 +65,7 @@ _HOME = {
     "Problem": "problem",
     "Samples": "data",
     "Scaling": "scaling",
+    "Softmax": "network",
     "Spectrum": "data",
     "Start": "start",
     "Trajectory": "trajectory",
@@ -84,6 +89,7 @@ __all__ = [
     "Committee",
     "Forecast",
     "GaussianInputs",
+    "GaussianMixture",
     "GradientFlow",
     "InputError",
     "Isotropic",
@@ -95,6 +101,7 @@ __all__ = [
     "Problem",
     "Samples",
     "Scaling",
+    "Softmax",
     "Spectrum",
     "Start",
     "Trajectory",
@@ -112,6 +119,7 @@ __all__ = [
     "logtimes",
     "sample",
     "solve",
+    "spectra",
     "train",
 ]
 

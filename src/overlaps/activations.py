@@ -78,6 +78,23 @@ class Activation:
         g, dg = (compile_plain(part, self.name, "(float64,)") for part in parts)
         return g, dg
 
+    @cached_property
+    def curvature(self) -> Any:
+        """g'' as a Numba function, by differences of g' that do not cross a kink."""
+        from numba import njit
+
+        dg, kinks, step = self.compiled[1], (*self.kinks, math.inf), 1e-5
+
+        @njit
+        def second(x):  # pragma: no cover - compiled
+            low, high = x - step, x + step
+            for kink in kinks:
+                if low <= kink <= high:
+                    low, high = (x, high) if x > kink else (low, x)
+            return (dg(high) - dg(low)) / (high - low)
+
+        return second
+
 
 def _plain(function: Scalar) -> Scalar:
     """A Python function around math.sin or a ufunc, which Numba calls but does not compile by themselves."""

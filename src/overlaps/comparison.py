@@ -32,7 +32,7 @@ from .checks import number
 from .errors import InputError, NumericalError
 from .points import Points, fit_decay, holm, points
 from .power import Exponent
-from .trajectory import VARIABLES, Trajectory
+from .trajectory import Trajectory
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -67,7 +67,7 @@ class Verdict:
             f"  {self.reason}",
             "  largest |z| (uncorrected) at its time:",
         ]
-        for name in VARIABLES:
+        for name in self.theory.variables:
             rows = np.flatnonzero(self.table["variable"].values == name)
             if rows.size:
                 i = rows[int(np.argmax(np.abs(self.table["z"].values[rows])))]
@@ -186,7 +186,7 @@ def compare(
             f"is {attainable:.2g}); use more runs",
         )
     if not np.any(deviating):
-        groups = {n: visible[live & (a.variable == n)] / scale[live & (a.variable == n)] for n in VARIABLES}
+        groups = {n: visible[live & (a.variable == n)] / scale[live & (a.variable == n)] for n in theory.variables}
         seen = {n: float(np.median(group)) for n, group in groups.items() if group.size}
         worst = max(seen, key=lambda n: seen[n])
         if seen[worst] > resolve:

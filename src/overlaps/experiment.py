@@ -97,12 +97,12 @@ class Experiment:
         from .averages import method_for
 
         p, r = self.problem, self.run
-        how = method_for(p, p.teacher.readouts)
+        how = method_for(p, p.teacher_readouts)
         dims = p.data.dimensions(r.size)
         total = steps(r.last, r.size)
         return "\n".join(
             [
-                f"student {p.student.units} x {p.student.g.name}, teacher {p.teacher.units} x {p.teacher.g.name}, "
+                f"{p.describe_networks()}, "
                 f"{dims.size} level{'s' * (dims.size > 1)}, {p.loss if isinstance(p.loss, str) else p.loss.name} loss",
                 f"size {r.size} ({dims.min()} to {dims.max()} dimensions per level), times {r.first:g} to {r.last:g}",
                 f"averages: {how.name}",

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from .averages import Method
+from .averages import Averages, Method
 from .errors import InputError
 from .motion import EquationOfMotion, move_levels
 from .problem import Problem
@@ -30,10 +30,12 @@ WORST = 1e14  # condition number up to which totals keep seven digits (tests mea
 
 
 class MomentHierarchy(EquationOfMotion):
-    """Right-hand side in moments; the state is (Q, R, v) with the moment l = 0 … L−1 as last axis."""
+    """Right-hand side in moments; the state is (Q, A, v) with the moment l = 0 … L−1 as last axis."""
 
     def __init__(self, problem: Problem, start: Start, method: Method) -> None:
         super().__init__(problem, start, method)
+        if self.F > self.M:
+            raise InputError("system: the moment hierarchy is for inputs of mean zero; use system='levels'")
         L, self.top = self.B, float(self.omega.max())
         if L > MOST:
             raise InputError(f"system: the moments of {L} levels are beyond double precision; use system='levels'")
@@ -47,23 +49,22 @@ class MomentHierarchy(EquationOfMotion):
                 "would spoil the result; use system='levels', which has no such limit"
             )
         self.closure = -np.poly(z)[:0:-1]
-        self.moments_T = self.T @ powers[1:].T
+        self.moments_T = self.G @ powers[1:].T
         self.moments_noise = self.noise * (powers[1:] @ self.phi)
         self.first = np.eye(L)[1] * self.top if L > 1 else self.omega
 
-    def pack(self, Q: Array, R: Array, v: Array) -> Array:
-        """State vector from Q (levels, K, K), R (levels, K, M), v (K,)."""
+    def pack(self, Q: Array, A: Array, v: Array) -> Array:
+        """State vector from Q (levels, K, K), A (levels, K, M), v (K,)."""
         to = self.to_moments
-        return super().pack(np.moveaxis(Q.T @ to, -1, 0), np.moveaxis(np.moveaxis(R, 0, -1) @ to, -1, 0), v)
+        return super().pack(np.moveaxis(Q.T @ to, -1, 0), np.moveaxis(np.moveaxis(A, 0, -1) @ to, -1, 0), v)
 
     def _raised(self, X: Array) -> Array:
         """X^(l+1) from X^(l), last axis the moment."""
         return np.concatenate([X[..., 1:], (X @ self.closure)[..., None]], axis=-1)
 
-    def _move(self, Q: Array, R: Array, D: Array, S: Array, dQ: Array, dR: Array) -> None:
+    def _move(self, Q: Array, A: Array, a: Averages, dQ: Array, dA: Array) -> None:
         tops = np.full(self.B, self.top)
-        move_levels(
-            self._raised(Q), self._raised(R), self.moments_T, D, S, tops, self.moments_noise, self.rate, 0.0, dQ, dR
-        )
+        raised = self._raised(Q), self._raised(A)
+        move_levels(*raised, self.moments_T, a.D, a.S, tops, self.M, self.moments_noise, self.rate, 0.0, dQ, dA)
         dQ -= 2 * self.rate * self.decay * Q
-        dR -= self.rate * self.decay * R
+        dA -= self.rate * self.decay * A

@@ -229,9 +229,9 @@ class Radau:
 
 
 def implicit_cost(motion: EquationOfMotion, landings: int) -> float:
-    """Evaluations that implicit steps to that many times are worth; infinite where they cannot be taken."""
+    """Evaluations that implicit steps to that many times are worth; infinite where they cannot be taken (mixtures)."""
     columns = motion.K * (motion.K + 1) // 2 + motion.K * motion.M + motion.K * (motion.readout_rate > 0)
-    if type(motion)._move is not EquationOfMotion._move or columns > LARGEST:
+    if type(motion)._move is not EquationOfMotion._move or columns > LARGEST or motion.F > motion.M:
         return np.inf
     # about 80 steps and one for every time to land on, each with a linearisation and two Newton iterations; linear
     # algebra makes an evaluation about three times as long

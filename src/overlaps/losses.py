@@ -1,8 +1,12 @@
 """Losses: functions of the student fields λ, the teacher fields ν, the class c and the readout v.
 
-The built-in square loss of two committees, with Δ = Σ_k v_k g(λ_k) − Σ_m u_m g̃(ν_m) − noise,
+A committee has the output f = Σ_k v_k g(λ_k). Its target y is the teacher's output Σ_m u_m g̃(ν_m) plus noise, or
+where there is no teacher the label c of the sample, and
 
-    loss = Δ²/2        ∂loss/∂λ_k = v_k g'(λ_k) Δ        ∂loss/∂v_k = g(λ_k) Δ
+    square    loss = (f − y)²/2             logistic    loss = log(1 + e^f) − y f,    y = 0 or 1
+    ∂loss/∂λ_k = v_k g'(λ_k) ∂loss/∂f       ∂loss/∂v_k = g(λ_k) ∂loss/∂f
+
+Softmax regression has the cross-entropy, loss = −λ_c + log Σ_a e^{λ_a}.
 
 A user's loss is the whole map from fields to loss, activation included, as two plain functions:
 
@@ -17,20 +21,21 @@ A user's loss is the whole map from fields to loss, activation included, as two 
 Loss('user')
 
 All scales call one compiled kernel per loss, `kernel(λ, ν, c, v, u, noise, dλ, dv)`, which writes
-∂loss/∂λ into dλ and ∂loss/∂v into dv.
+∂loss/∂λ into dλ and ∂loss/∂v into dv; spectra call `curvature(λ, ν, c, v, u, λλ, λv, vv)` for second derivatives.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Any
+from itertools import product
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .activations import Activation, compile_plain
+from .activations import BUILT_IN, Activation, compile_plain
 from .errors import InputError
 
 Array = NDArray[np.float64]
@@ -44,7 +49,7 @@ class Loss:
     Parameters
     ----------
     value: ``value(lam, nu, c, v) -> float``; lam (K,) student fields, nu (M,) teacher fields, c the
-        class (an integer), v (K,) the student's readout.
+        label (an integer, 0 where the data have none), v (K,) the student's readout.
     gradient: ``gradient(lam, nu, c, v) -> (dlam, dv)``, both (K,): the derivatives of `value` with
         respect to lam and v. Checked against finite differences when a problem is built.
     name: how it is called in messages and plots.
@@ -58,17 +63,19 @@ class Loss:
         return f"Loss({self.name!r})"
 
 
-def check_gradient(loss: Loss, students: int, teachers: int, trained_readout: bool) -> None:
-    """Compare a user's gradient with central differences of its value at six random points."""
+def check_gradient(
+    loss: Loss, students: int, teachers: int, trained_readout: bool, labels: Sequence[int] = (0,)
+) -> None:
+    """Compare a user's gradient with central differences of its value at six random points, for each label."""
     rng = np.random.default_rng(20260)
     step = 1e-6
-    for _ in range(6):
+    for _, c in product(range(6), labels):
         lam, nu = rng.standard_normal(students), rng.standard_normal(teachers)
         v = rng.standard_normal(students)
         try:
-            given = loss.gradient(lam.copy(), nu.copy(), 0, v.copy())
+            given = loss.gradient(lam.copy(), nu.copy(), c, v.copy())
             dlam, dv = (np.asarray(part, dtype=float) for part in given)
-            value = float(loss.value(lam.copy(), nu.copy(), 0, v.copy()))
+            value = float(loss.value(lam.copy(), nu.copy(), c, v.copy()))
         except Exception as error:
             raise InputError(
                 f"loss {loss.name!r}: called with lam ({students},), nu ({teachers},), c, v ({students},) it failed: "
@@ -86,7 +93,7 @@ def check_gradient(loss: Loss, students: int, teachers: int, trained_readout: bo
                 for sign in (1.0, -1.0):
                     shifted = point.copy()
                     shifted[k] += sign * step
-                    at = (shifted, nu, 0, v) if name == "lam" else (lam, nu, 0, shifted)
+                    at = (shifted, nu, c, v) if name == "lam" else (lam, nu, c, shifted)
                     ends.append(float(loss.value(*at)))
                 measured = (ends[0] - ends[1]) / (2 * step)
                 if not abs(derivative[k] - measured) <= 1e-5 * (1 + abs(measured) + abs(value)):
@@ -96,22 +103,56 @@ def check_gradient(loss: Loss, students: int, teachers: int, trained_readout: bo
                     )
 
 
+class Outer(NamedTuple):
+    """A loss ℓ(f, y) of the output f and its target y, as compiled functions: ℓ, ∂ℓ/∂f, ∂²ℓ/∂f²."""
+
+    value: Any
+    slope: Any
+    bend: Any
+
+
 @cache
-def square_kernel(student: Activation, teacher: Activation) -> Any:
-    """The compiled gradient of the square loss for these two activations."""
+def outer(name: str) -> Outer:
+    """``"square"``, (f − y)²/2, or ``"logistic"``, log(1 + e^f) − y f."""
     from numba import njit
 
-    g, dg = student.compiled
-    g_teacher, _ = teacher.compiled
+    if name == "square":
+        return Outer(
+            njit(lambda f, y: 0.5 * (f - y) * (f - y), inline="always"),
+            njit(lambda f, y: f - y, inline="always"),
+            njit(lambda f, y: 1.0, inline="always"),
+        )
+    softplus, sigmoid = BUILT_IN["softplus"].compiled
+
+    @njit
+    def bend(f, y):  # pragma: no cover - compiled
+        p = sigmoid(f)
+        return p * (1.0 - p)
+
+    return Outer(njit(lambda f, y: softplus(f) - y * f), njit(lambda f, y: sigmoid(f) - y), bend)
+
+
+@cache
+def committee_kernel(name: str, student: Activation, teacher: Activation | None) -> Any:
+    """The compiled gradient of an `outer` loss of a committee; the target is the teacher's output, or the label."""
+    from numba import njit
+
+    (g, dg), slope = student.compiled, outer(name).slope
+    labelled = teacher is None
+    g_teacher = g if teacher is None else teacher.compiled[0]
 
     @njit(inline="always")
     def kernel(lam, nu, c, v, u, noise, dlam, dv):  # pragma: no cover - compiled
-        delta = -noise
+        target = noise
+        if labelled:
+            target += c
         for m in range(nu.size):
-            delta -= u[m] * g_teacher(nu[m])
+            target += u[m] * g_teacher(nu[m])
+        f = 0.0
         for k in range(lam.size):
             dv[k] = g(lam[k])
-            delta += v[k] * dv[k]
+            f += v[k] * dv[k]
+        delta = slope(f, target)
         for k in range(lam.size):
             dlam[k] = v[k] * dg(lam[k]) * delta
             dv[k] *= delta
@@ -120,23 +161,100 @@ def square_kernel(student: Activation, teacher: Activation) -> Any:
 
 
 @cache
-def square_value(student: Activation, teacher: Activation) -> Any:
-    """The compiled square loss without noise, ``value(λ, ν, c, v, u)``, for these two activations."""
+def committee_value(name: str, student: Activation, teacher: Activation | None) -> Any:
+    """The compiled loss without noise, ``value(λ, ν, c, v, u)``."""
     from numba import njit
 
-    g, _ = student.compiled
-    g_teacher, _ = teacher.compiled
+    (g, _), loss = student.compiled, outer(name).value
+    labelled = teacher is None
+    g_teacher = g if teacher is None else teacher.compiled[0]
 
     @njit
     def value(lam, nu, c, v, u):  # pragma: no cover - compiled
-        delta = 0.0
+        target = 0.0
+        if labelled:
+            target += c
         for m in range(nu.size):
-            delta -= u[m] * g_teacher(nu[m])
+            target += u[m] * g_teacher(nu[m])
+        f = 0.0
         for k in range(lam.size):
-            delta += v[k] * g(lam[k])
-        return 0.5 * delta * delta
+            f += v[k] * g(lam[k])
+        return loss(f, target)
 
     return value
+
+
+@cache
+def committee_curvature(name: str, student: Activation, teacher: Activation | None) -> Any:
+    """The compiled second derivatives of the loss, ``curvature(λ, ν, c, v, u, λλ, λv, vv)``, each written as (K, K)."""
+    from numba import njit
+
+    (g, dg), ddg, (_, slope, bend) = student.compiled, student.curvature, outer(name)
+    labelled = teacher is None
+    g_teacher = g if teacher is None else teacher.compiled[0]
+
+    @njit
+    def curvature(lam, nu, c, v, u, ll, lv, vv):  # pragma: no cover - compiled
+        target = 0.0
+        if labelled:
+            target += c
+        for m in range(nu.size):
+            target += u[m] * g_teacher(nu[m])
+        K = lam.size
+        f = 0.0
+        for k in range(K):
+            f += v[k] * g(lam[k])
+        first, second = slope(f, target), bend(f, target)
+        for i in range(K):
+            inner = v[i] * dg(lam[i])
+            for j in range(K):
+                ll[i, j] = second * inner * v[j] * dg(lam[j])
+                lv[i, j] = second * inner * g(lam[j])
+                vv[i, j] = second * g(lam[i]) * g(lam[j])
+            ll[i, i] += first * v[i] * ddg(lam[i])
+            lv[i, i] += first * dg(lam[i])
+
+    return curvature
+
+
+@cache
+def cross_entropy() -> tuple[Any, Any, Any]:
+    """Compiled gradient, value and second derivatives of −λ_c + log Σ_a e^{λ_a}; there is no readout."""
+    from numba import njit
+
+    @njit
+    def logsum(lam):  # pragma: no cover - compiled
+        top = lam[0]
+        for k in range(1, lam.size):
+            top = max(top, lam[k])
+        total = 0.0
+        for k in range(lam.size):
+            total += np.exp(lam[k] - top)
+        return top + np.log(total)
+
+    @njit
+    def kernel(lam, nu, c, v, u, noise, dlam, dv):  # pragma: no cover - compiled
+        norm = logsum(lam)
+        for k in range(lam.size):
+            dlam[k] = np.exp(lam[k] - norm)
+            dv[k] = 0.0
+        dlam[c] -= 1.0
+
+    @njit
+    def value(lam, nu, c, v, u):  # pragma: no cover - compiled
+        return logsum(lam) - lam[c]
+
+    @njit
+    def curvature(lam, nu, c, v, u, ll, lv, vv):  # pragma: no cover - compiled
+        norm = logsum(lam)
+        for i in range(lam.size):
+            for j in range(lam.size):
+                ll[i, j] = -np.exp(lam[i] - norm) * np.exp(lam[j] - norm)
+                lv[i, j] = 0.0
+                vv[i, j] = 0.0
+            ll[i, i] += np.exp(lam[i] - norm)
+
+    return kernel, value, curvature
 
 
 @cache
@@ -158,19 +276,47 @@ def user_kernel(loss: Loss) -> Any:
 
 @cache
 def user_value(loss: Loss) -> Any:
-    """The compiled value of a user's loss."""
-    return compile_plain(loss.value, loss.name, FIELDS)
-
-
-@cache
-def user_loss(loss: Loss) -> Any:
-    """The compiled value of a user's loss, called as `square_value` is: it does not know u."""
+    """The compiled value of a user's loss, which does not know u."""
     from numba import njit
 
-    user = user_value(loss)
+    user = compile_plain(loss.value, loss.name, FIELDS)
 
     @njit
     def value(lam, nu, c, v, u):  # pragma: no cover - compiled
         return user(lam, nu, c, v)
 
     return value
+
+
+@cache
+def user_curvature(loss: Loss) -> Any:
+    """Second derivatives of a user's loss, by central differences of its gradient."""
+    from numba import njit
+
+    gradient = compile_plain(loss.gradient, loss.name, FIELDS)
+    step = 1e-5
+
+    @njit
+    def curvature(lam, nu, c, v, u, ll, lv, vv):  # pragma: no cover - compiled
+        for j in range(lam.size):
+            at = lam[j]
+            lam[j] = at + step
+            up, _ = gradient(lam, nu, c, v)
+            lam[j] = at - step
+            down, _ = gradient(lam, nu, c, v)
+            lam[j] = at
+            ll[:, j] = (up - down) / (2 * step)
+            at = v[j]
+            v[j] = at + step
+            up, up_v = gradient(lam, nu, c, v)
+            v[j] = at - step
+            down, down_v = gradient(lam, nu, c, v)
+            v[j] = at
+            lv[:, j] = (up - down) / (2 * step)
+            vv[:, j] = (up_v - down_v) / (2 * step)
+        for i in range(lam.size):
+            for j in range(i):
+                ll[i, j] = ll[j, i] = (ll[i, j] + ll[j, i]) / 2
+                vv[i, j] = vv[j, i] = (vv[i, j] + vv[j, i]) / 2
+
+    return curvature

@@ -23,7 +23,7 @@ from .implicit import Radau, implicit_cost, is_stiff
 from .motion import EquationOfMotion
 from .problem import Problem
 from .start import LIMIT, Start, check
-from .trajectory import VARIABLES, Trajectory, assemble, largest_overlap
+from .trajectory import Trajectory, assemble, largest_overlap
 
 Array = NDArray[np.float64]
 SYSTEMS: dict[str, type[EquationOfMotion]] = {"levels": EquationOfMotion, "moments": MomentHierarchy}
@@ -144,10 +144,11 @@ def solve(
         parts *= 2
         fine, motion = attempt(how, rtol)
         evaluations += motion.evaluations
-        scale = {name: max(float(np.abs(fine.data[name]).max()), 1e-3) for name in VARIABLES}
+        names = fine.variables
+        scale = {name: max(float(np.abs(fine.data[name]).max()), 1e-3) for name in names}
         # where both take the same few long steps their difference says nothing: never claim more than the tolerance
-        measured = {name: max(_difference(fine, rough, name), rtol * scale[name]) for name in VARIABLES}
-        worst = max(VARIABLES, key=lambda name: measured[name] / scale[name])
+        measured = {name: max(_difference(fine, rough, name), rtol * scale[name]) for name in names}
+        worst = max(names, key=lambda name: measured[name] / scale[name])
         reached = measured[worst] / scale[worst]
         result = _labelled(fine, measured, evaluations, began)
         if reached <= wanted:
@@ -179,14 +180,13 @@ def solve(
 
 def _check_quadrature(motion: EquationOfMotion, start: Start, accepted: float) -> None:
     """Refuse at once where rules do not converge at the start, as for a loss with a kink."""
-    C, how = motion.covariance(motion.pack(start.Q, start.R, start.v)), motion.method
+    y, how = motion.pack(start.Q, start.A, start.v), motion.method
 
     def apart(how: Method) -> tuple[float, str]:
-        a, b = how(C, start.v), how.coarser()(C, start.v)
-        pairs = {
-            name: (np.asarray(getattr(a, name)), np.asarray(getattr(b, name))) for name in ("D", "S", "dv", "error")
-        }
-        gaps = {n: float(np.abs(x - y).max() / max(np.abs(x).max(), 1e-3)) for n, (x, y) in pairs.items()}
+        a, b = motion.averages(y, how), motion.averages(y, how.coarser())
+        names = ("D", "S", "dv", "error", "E")
+        pairs = {name: (np.asarray(getattr(a, name)), np.asarray(getattr(b, name))) for name in names}
+        gaps = {n: float(np.abs(x - y).max() / max(np.abs(x).max(), 1e-3)) for n, (x, y) in pairs.items() if x.size}
         name = max(gaps, key=lambda n: gaps[n] if np.isfinite(gaps[n]) else np.inf)
         return gaps[name], name
 
@@ -217,26 +217,24 @@ def _attempt(
     parts: int = 1,
 ) -> Trajectory:
     def trajectory(states: Array, at: Array) -> Trajectory:
-        parts = [motion.unpack(y) for y in states]
-        Q = np.array([q @ motion.first for q, _, _ in parts])[None]
-        R = np.array([r @ motion.first for _, r, _ in parts])[None]
-        v = np.array([v for _, _, v in parts])[None]
+        Q, R, m, v = (np.array(part)[None] for part in zip(*(motion.totals(y) for y in states), strict=True))
         blocks = None
         if levels:
+            parts = [motion.unpack(y) for y in states]
             blocks = (
                 np.array([np.moveaxis(q, -1, 0) for q, _, _ in parts])[None],
-                np.array([np.moveaxis(r, -1, 0) for _, r, _ in parts])[None],
+                np.array([np.moveaxis(a, -1, 0) for _, a, _ in parts])[None],
             )
         cost = f"{motion.evaluations} evaluations of the averages"
-        return assemble("macro", problem, start, at, Q, R, v, motion.method, levels=blocks, cost=cost)
+        return assemble("macro", problem, start, at, Q, R, m, v, motion.method, levels=blocks, cost=cost)
 
     try:
         with np.errstate(all="ignore"):  # trial steps may overflow; accepted ones are checked
-            states = integrate(motion, motion.pack(start.Q, start.R, start.v), times, rtol, steps, parts)
+            states = integrate(motion, motion.pack(start.Q, start.A, start.v), times, rtol, steps, parts)
     except _Stopped as stop:
         done = len(stop.states)
-        Q, R, v = motion.unpack(stop.state)
-        quantity = largest_overlap(np.moveaxis(Q, -1, 0), np.moveaxis(R, -1, 0), v, motion.first)
+        Q, A, v = motion.unpack(stop.state)
+        quantity = largest_overlap(np.moveaxis(Q, -1, 0), np.moveaxis(A, -1, 0), v, motion.first, motion.M)
         raise NumericalError(
             f"macro: {stop.reason}: {quantity} at time {stop.time:.6g}; reduce rate (now {motion.rate:g}) "
             "or stop earlier",

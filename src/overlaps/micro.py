@@ -1,8 +1,9 @@
 """Micro: the training run itself, with weights, at size N.
 
-    x = √ω z,  λ = W x/√N,  ν = B x/√N,    W ← (1 − ηβ/N) W − (η/√N) δ xᵀ
+    x = μ_c + √(s_c ω) z,  λ = W x/√N,  ν = B x/√N,    W ← (1 − ηβ/N) W − (η/√N) δ xᵀ
 
-with z standard normal. For `Samples` x is one of the rows, each equally likely, and the error is the mean over all.
+with z standard normal and, in a mixture, c drawn by the weights of the components (otherwise μ = 0, s = 1). For
+`Samples` x is one of the rows, each equally likely, and the error is the mean over all.
 
 Two ways to take the same steps. *Direct*: one sample at a time, drawn a cache line of coordinates after another and
 multiplied while it is there. *Blocked*: S samples at once; with G = X Xᵀ and Z = X Wᵀ the fields of sample s are
@@ -14,17 +15,20 @@ so that only S × K numbers are sequential and the rest is three matrix products
 
 from __future__ import annotations
 
-from copy import copy
+from collections.abc import Callable
+from copy import copy, deepcopy
+from typing import Protocol
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from .checks import grid
 from .data import Samples
 from .errors import InputError
 from .problem import Problem
-from .runs import Visit, record
-from .start import Start, block_overlaps, check
+from .runs import Observed, Visit, record
+from .start import Start, block_overlaps, check, fixed_rows
 from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -41,8 +45,10 @@ def _dot(a, b):  # pragma: no cover - compiled
 
 
 @njit(nogil=True, fastmath={"contract"})
-def _direct(kernel, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
+def _direct(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
     (K, N), M = W.shape, B.shape[0]
+    cumulative, spread, labels = parts
+    P = len(means)
     rate, readout_rate, decay = rates
     keep, keep_v = 1.0 - rate * decay / N, 1.0 - readout_rate * decay / N
     lam, nu, x = np.empty(K), np.empty(M), np.empty(N)
@@ -51,13 +57,17 @@ def _direct(kernel, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma
     for _ in range(steps):
         lam[:] = 0.0
         nu[:] = 0.0
+        c = min(np.searchsorted(cumulative, rng.random(), side="right"), P - 1) if P > 0 else 0
         if len(rows) > 0:
             x = rows[rng.integers(0, len(rows))]
         for low in range(0, N, 1024):
             high = min(low + 1024, N)
             if len(rows) == 0:
                 for i in range(low, high):
-                    x[i] = root[i] * rng.standard_normal()
+                    x[i] = spread[c] * root[i] * rng.standard_normal()
+                if P > 0:
+                    for i in range(low, high):
+                        x[i] += means[c, i]
             for k in range(K):
                 lam[k] += _dot(W[k, low:high], x[low:high])
             for m in range(M):
@@ -67,7 +77,7 @@ def _direct(kernel, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma
         for m in range(M):
             nu[m] *= unit
         shift = noise * rng.standard_normal() if noise > 0.0 else 0.0
-        kernel(lam, nu, 0, v, u, shift, dlam, dv)
+        kernel(lam, nu, labels[c], v, u, shift, dlam, dv)
         for k in range(K):
             pull = rate * unit * dlam[k]
             for i in range(N):
@@ -78,25 +88,32 @@ def _direct(kernel, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma
 
 
 @njit(nogil=True)
-def _blocked(kernel, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
+def _blocked(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
     (K, N), M = W.shape, B.shape[0]
+    cumulative, spread, labels = parts
+    P = len(means)
     rate, readout_rate, decay = rates
     keep, keep_v = 1.0 - rate * decay / N, 1.0 - readout_rate * decay / N
     lam, nu = np.empty(K), np.empty(M)
     dlam, dv = np.empty(K), np.empty(K)
     unit = 1.0 / np.sqrt(N)
     block = np.empty((BLOCK, N))
-    pulls, shifts = np.empty((BLOCK, K)), np.zeros(BLOCK)
+    pulls, shifts, drawn = np.empty((BLOCK, K)), np.zeros(BLOCK), np.zeros(BLOCK, np.int64)
     done = 0
     while done < steps:
         S = min(BLOCK, steps - done)
         X = block[:S]
         for s in range(S):
+            c = min(np.searchsorted(cumulative, rng.random(), side="right"), P - 1) if P > 0 else 0
+            drawn[s] = labels[c]
             if len(rows) > 0:
                 X[s] = rows[rng.integers(0, len(rows))]
             else:
                 for i in range(N):
-                    X[s, i] = root[i] * rng.standard_normal()
+                    X[s, i] = spread[c] * root[i] * rng.standard_normal()
+                if P > 0:
+                    for i in range(N):
+                        X[s, i] += means[c, i]
             if noise > 0.0:  # with its sample, so that both engines read the stream in one order
                 shifts[s] = noise * rng.standard_normal()
         G = np.dot(X, X.T)
@@ -114,7 +131,7 @@ def _blocked(kernel, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragm
                 lam[k] *= unit
             for m in range(M):
                 nu[m] = unit * Y[s, m]
-            kernel(lam, nu, 0, v, u, shifts[s], dlam, dv)
+            kernel(lam, nu, drawn[s], v, u, shifts[s], dlam, dv)
             if keep != 1.0:
                 shrink *= keep
                 for r in range(s):
@@ -133,6 +150,23 @@ def _blocked(kernel, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragm
 
 
 @njit(nogil=True)
+def _redraw(parts, means, root, noise, rng, X, drawn):  # pragma: no cover - compiled
+    """The first inputs (count, N) and labels of a run, in the order in which both engines draw them."""
+    cumulative, spread, labels = parts
+    P = len(means)
+    for s in range(len(X)):
+        c = min(np.searchsorted(cumulative, rng.random(), side="right"), P - 1) if P > 0 else 0
+        drawn[s] = labels[c]
+        for i in range(X.shape[1]):
+            X[s, i] = spread[c] * root[i] * rng.standard_normal()
+        if P > 0:
+            for i in range(X.shape[1]):
+                X[s, i] += means[c, i]
+        if noise > 0.0:
+            rng.standard_normal()
+
+
+@njit(nogil=True)
 def _mean_loss(value, W, B, rows, v, u):  # pragma: no cover - compiled
     """Mean of the loss over all rows."""
     lam, nu = np.empty(len(W)), np.empty(len(B))
@@ -147,15 +181,47 @@ def _mean_loss(value, W, B, rows, v, u):  # pragma: no cover - compiled
     return total / len(rows)
 
 
+class Watcher(Protocol):
+    """What looks at one run: from weights W (K, N) and readout v (K,) to arrays of fixed names and shapes."""
+
+    def look(self, W: Array, v: Array) -> dict[str, Array]: ...
+
+
+class Observer(Protocol):
+    """What to look at along training.
+
+    times: when, or None for all times of the run.
+    """
+
+    @property
+    def times(self) -> ArrayLike | None: ...
+
+    def variables(self, problem: Problem, start: Start) -> dict[str, tuple[str, ...]]:
+        """Dimensions of each array that a watcher brings back."""
+        ...
+
+    def begin(
+        self, problem: Problem, start: Start, redraw: Callable[[int], tuple[Array, NDArray[np.int64]]], seed: int
+    ) -> Watcher:
+        """A watcher of one run; `redraw(count)` gives the first inputs and labels that the run trains on."""
+        ...
+
+
 class Weights:
     """One training run."""
 
     rng: np.random.Generator
+    looked: list[dict[str, Array]]
+    watcher: Watcher | None = None
 
-    def __init__(self, problem: Problem, start: Start) -> None:
-        assert start.student is not None and start.teacher is not None and start.dimensions is not None
-        self.kernel = problem.kernel
-        self.W, self.B = start.student, start.teacher
+    def __init__(
+        self, problem: Problem, start: Start, observer: Observer | None = None, looks: frozenset[int] = frozenset()
+    ) -> None:
+        assert start.student is not None and start.teacher is not None
+        assert start.means is not None and start.dimensions is not None
+        self.kernel, self.parts = problem.kernel, problem.data.components.drawn
+        self.W, self.B, self.means = start.student, start.teacher, start.means
+        self.fixed = fixed_rows(start.teacher, start.means)
         self.v, self.u = start.v, start.u
         self.dimensions = start.dimensions
         self.root = np.repeat(np.sqrt(problem.data.eigenvalues), start.dimensions)
@@ -164,6 +230,8 @@ class Weights:
             self.rows, self.value = problem.data.rows, problem.value
         self.rates = (problem.algorithm.rate, problem.readout_rate, problem.algorithm.decay)
         self.noise = problem.label_noise
+        self.problem, self.start, self.observer = problem, start, observer
+        self.looks = looks
         self.done = 0
         K, N = self.W.shape
         self.engine = _blocked if K >= BLOCKED_FROM else _direct
@@ -173,28 +241,44 @@ class Weights:
     def fresh(self, rng: np.random.Generator) -> Weights:
         """A run from here with its own samples."""
         new = copy(self)
-        new.rng = rng
+        new.rng, new.looked = rng, []
         new.W, new.v = self.W.copy(), self.v.copy()
+        if self.observer is not None:
+            first = deepcopy(rng)
+            seed = int(np.random.SeedSequence(first.bit_generator.seed_seq.generate_state(4)).generate_state(1)[0])
+            new.watcher = self.observer.begin(self.problem, self.start, lambda count: self._inputs(first, count), seed)
         return new
+
+    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[np.int64]]:
+        """The first `count` inputs (count, N) and labels (count,) that a run with this generator draws."""
+        rng = deepcopy(rng)
+        if len(self.rows):
+            return self.rows[rng.integers(0, len(self.rows), size=count)], np.zeros(count, np.int64)
+        X, labels = np.empty((count, self.root.size)), np.empty(count, np.int64)
+        _redraw(self.parts, self.means, self.root, self.noise, rng, X, labels)
+        return X, labels
 
     def advance(self, steps: int) -> None:
         self.engine(
-            self.kernel, self.W, self.B, self.root, self.rows, self.v, self.u, self.rates, self.noise, steps, self.rng
-        )
+            self.kernel, self.parts, self.means, self.W, self.B, self.root, self.rows, self.v, self.u, self.rates,
+            self.noise, steps, self.rng,
+        )  # fmt: skip
         self.done += steps
 
     def visit(self, stops: NDArray[np.int64]) -> Visit:
         """Go to each step of `stops` and tell the overlaps there, and the error where it is that of real samples."""
-        K, M, B, n = len(self.W), len(self.B), self.dimensions.size, stops.size
-        Q, R, V = np.empty((n, B, K, K)), np.empty((n, B, K, M)), np.empty((n, K))
+        K, F, B, n = len(self.W), len(self.fixed), self.dimensions.size, stops.size
+        Q, A, V = np.empty((n, B, K, K)), np.empty((n, B, K, F)), np.empty((n, K))
         error = None if self.value is None else np.empty(n)
         for i, stop in enumerate(stops):
             self.advance(int(stop) - self.done)
-            Q[i], R[i], _ = block_overlaps(self.W, self.B, self.dimensions)
+            Q[i], A[i], _ = block_overlaps(self.W, self.fixed, self.dimensions)
             V[i] = self.v
+            if self.watcher is not None and int(stop) in self.looks:
+                self.looked.append(self.watcher.look(self.W, self.v))
             if error is not None:
                 error[i] = _mean_loss(self.value, self.W, self.B, self.rows, self.v, self.u)
-        return Visit(Q, R, V, error)
+        return Visit(Q, A, V, error)
 
 
 def train(
@@ -205,6 +289,7 @@ def train(
     seed: int = 0,
     *,
     levels: bool = False,
+    observe: Observer | None = None,
     progress: bool = True,
 ) -> Trajectory:
     """Real training runs from the weights of `start`, with fresh samples in each.
@@ -216,10 +301,24 @@ def train(
     times: increasing times, in samples per input dimension.
     runs, seed: number of independent runs; the same seed gives the same bits.
     levels: also record the overlaps of every level.
+    observe: what else to look at on the way, such as `overlaps.spectra.Observer`, at its own times (which must be among
+        `times`) or at all of them; what it sees is in the data of the trajectory, along the dimension `observed`.
     """
     check(problem, start)
     if start.student is None or start.teacher is None:
         raise InputError(
             "start: micro needs weights; use draw or Start.from_weights (sample gives the same law from overlaps)"
         )
-    return record("micro", Weights(problem, start), problem, start, times, runs, seed, levels=levels, progress=progress)
+    observed, looks = None, frozenset[int]()
+    if observe is not None:
+        t = grid(times)
+        at = t if observe.times is None else grid(observe.times)
+        absent = at[~np.isin(at, t)]
+        if absent.size:
+            raise InputError(f"observe: its time {absent[0]:g} is not among times; add it there")
+        looks = frozenset(np.floor(at * start.student.shape[1] + 1e-9).astype(int).tolist())
+        observed = Observed(at, observe.variables(problem, start))
+    walker = Weights(problem, start, observe, looks)
+    return record(
+        "micro", walker, problem, start, times, runs, seed, levels=levels, progress=progress, observed=observed
+    )

@@ -1,9 +1,10 @@
 """The equation of motion of the overlaps, level by level.
 
-With the averages D = (D_λ, D_ν), S of the fields (see `overlaps.averages`), level b moves as
+The state is Q_b, A_b = (R_b, m_b) per level and v; G_b holds the overlaps of the fixed directions, teachers and means,
+with each other. With the averages D = (D_λ, D_ν), S, E of the fields (see `overlaps.averages`), level b moves as
 
-    dR_b/dt = −η ω_b (D_λ R_b + D_ν T_b) − η β R_b
-    dQ_b/dt = −η ω_b (D_λ Q_b + D_ν R_bᵀ + transpose) − 2 η β Q_b + η² ω_b φ_b S
+    dA_b/dt = −η (ω_b D_λ A_b + F_b G_b) − η β A_b                       F_b = (ω_b D_ν, E)
+    dQ_b/dt = −η (ω_b D_λ Q_b + F_b A_bᵀ + transpose) − 2 η β Q_b + η² ω_b φ_b S
     dv/dt   = −η_v (E[∂loss/∂v] + β v)
 
 in time t = steps/N; gradient flow has no η² term. Levels meet only in the averages, so a thousand of them are as well
@@ -27,7 +28,7 @@ Array = NDArray[np.float64]
 
 
 class EquationOfMotion:
-    """Right-hand side; the state is (Q, R, v) with the level as last axis, so that levels are contiguous."""
+    """Right-hand side; the state is (Q, A, v) with the level as last axis, so that levels are contiguous."""
 
     def __init__(self, problem: Problem, start: Start, method: Method) -> None:
         self.method = method
@@ -37,82 +38,109 @@ class EquationOfMotion:
         self.omega = problem.data.eigenvalues
         self.first = self.omega  # a total is state @ first
         self.phi = start.fractions
-        self.T = np.moveaxis(start.T, 0, -1)
-        self.total_T = self.T @ self.omega
-        self.K, self.M, self.B = start.R.shape[1], start.R.shape[2], self.omega.size
+        self.G = np.moveaxis(start.G, 0, -1)
+        self.K, self.M, self.B = start.v.size, start.u.size, self.omega.size
+        self.F = len(self.G)  # fixed directions: M teachers, then the means
+        self.total_T = self.G[: self.M, : self.M] @ self.omega
+        self.teacher_means = self.G[: self.M, self.M :].sum(-1)
         self.evaluations = 0
         self.implicit = False  # whether the last integration ended with implicit steps
         # a quadrature with a kink in it makes the right-hand side jump, and the solver's steps endless
         self.budget = 10**8 if isinstance(method, ClosedForm) else 30_000
 
-    def pack(self, Q: Array, R: Array, v: Array) -> Array:
-        """State vector from Q (levels, K, K), R (levels, K, M), v (K,)."""
-        return np.concatenate([np.moveaxis(Q, 0, -1).ravel(), np.moveaxis(R, 0, -1).ravel(), v])
+    def pack(self, Q: Array, A: Array, v: Array) -> Array:
+        """State vector from Q (levels, K, K), A (levels, K, M+P), v (K,)."""
+        return np.concatenate([np.moveaxis(Q, 0, -1).ravel(), np.moveaxis(A, 0, -1).ravel(), v])
 
     def unpack(self, y: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
-        """Q (K, K, levels, …), R (K, M, levels, …), v (K, …): views of the state vector(s) (unknowns, …)."""
-        K, M, B = self.K, self.M, self.B
-        q, r = K * K * B, K * M * B
+        """Q (K, K, levels, …), A (K, M+P, levels, …), v (K, …): views of the state vector(s) (unknowns, …)."""
+        K, F, B = self.K, self.F, self.B
+        q, a = K * K * B, K * F * B
         more = y.shape[1:]
-        return y[:q].reshape(K, K, B, *more), y[q : q + r].reshape(K, M, B, *more), y[q + r :]
+        return y[:q].reshape(K, K, B, *more), y[q : q + a].reshape(K, F, B, *more), y[q + a :]
+
+    def totals(self, y: Array) -> tuple[Array, Array, Array, Array]:
+        """What a trajectory records: Q (K, K), R (K, M), m (K, P), v (K,)."""
+        Q, A, v = self.unpack(y)
+        return Q @ self.first, A[:, : self.M] @ self.first, A[:, self.M :].sum(-1), v
 
     def covariance(self, y: Array) -> Array:
         """Covariance of the fields (λ, ν), (K+M, K+M); filled in place, for it is a good part of an evaluation."""
         K = self.K
-        Q, R, _ = self.unpack(y)
+        Q, A, _ = self.unpack(y)
         C = np.empty((K + self.M, K + self.M))
         C[:K, :K] = Q @ self.first
-        C[:K, K:] = R @ self.first
+        C[:K, K:] = A[:, : self.M] @ self.first
         C[K:, :K] = C[:K, K:].T
         C[K:, K:] = self.total_T
         return C
 
+    def averages(self, y: Array, method: Method | None = None) -> Averages:
+        """The averages at a state."""
+        _, A, v = self.unpack(y)
+        means = np.concatenate([A[:, self.M :].sum(-1), self.teacher_means])
+        return (method or self.method)(self.covariance(y), v, means)
+
     def __call__(self, t: float, y: Array) -> Array:
         self.evaluations += 1
-        C, v = self.covariance(y), self.unpack(y)[2]
-        if not np.isfinite(C).all():
+        if not np.isfinite(y).all():
             return np.full_like(y, np.nan)  # a trial step too far: the solver shortens it
-        return self.derivative(y, self.method(C, v))
+        return self.derivative(y, self.averages(y))
 
     def derivative(self, y: Array, a: Averages) -> Array:
         """dy/dt for given averages; linear in them."""
-        Q, R, v = self.unpack(y)
+        Q, A, v = self.unpack(y)
         dy = np.empty_like(y)
-        dQ, dR, dv = self.unpack(dy)
-        self._move(Q, R, a.D, a.S, dQ, dR)
+        dQ, dA, dv = self.unpack(dy)
+        self._move(Q, A, a, dQ, dA)
         dv[:] = -self.readout_rate * (a.dv + self.decay * v)
         return dy
 
-    def _move(self, Q: Array, R: Array, D: Array, S: Array, dQ: Array, dR: Array) -> None:
-        """Write dQ/dt (K, K, levels) and dR/dt (K, M, levels)."""
+    def _move(self, Q: Array, A: Array, a: Averages, dQ: Array, dA: Array) -> None:
+        """Write dQ/dt (K, K, levels) and dA/dt (K, M+P, levels)."""
         noise = self.noise * self.phi
-        move_levels(Q, R, self.T, D, S, self.omega, noise, self.rate, self.decay, dQ, dR)
+        D = np.concatenate([a.D, a.E], axis=1)
+        move_levels(Q, A, self.G, D, a.S, self.omega, self.M, noise, self.rate, self.decay, dQ, dA)
 
 
 @njit(cache=True)
-def move_levels(Q, R, T, D, S, omega, noise, rate, decay, dQ, dR):  # pragma: no cover - compiled
-    """dQ/dt and dR/dt of all levels, written into dQ (K, K, levels) and dR (K, M, levels)."""
-    K, M, B = R.shape
+def move_levels(Q, A, G, D, S, omega, teachers, noise, rate, decay, dQ, dA):  # pragma: no cover - compiled
+    """dQ/dt and dA/dt of all levels, written into dQ (K, K, levels) and dA (K, F, levels).
+
+    D (K, K+F): coefficients of students, of `teachers` fixed directions, which both act through the covariance of the
+    inputs, and of the means, which do not.
+    """
+    K, F, B = A.shape
     pull = np.empty(B)
     for i in range(K):
-        for m in range(M):
+        for m in range(F):
             pull[:] = 0.0
             for k in range(K):
                 for b in range(B):
-                    pull[b] += D[i, k] * R[k, m, b]
-            for n in range(M):
+                    pull[b] += D[i, k] * A[k, m, b]
+            for n in range(teachers):
                 for b in range(B):
-                    pull[b] += D[i, K + n] * T[n, m, b]
+                    pull[b] += D[i, K + n] * G[n, m, b]
             for b in range(B):
-                dR[i, m, b] = -rate * (omega[b] * pull[b] + decay * R[i, m, b])
+                pull[b] *= omega[b]
+            for n in range(teachers, F):
+                for b in range(B):
+                    pull[b] += D[i, K + n] * G[n, m, b]
+            for b in range(B):
+                dA[i, m, b] = -rate * (pull[b] + decay * A[i, m, b])
         for j in range(i + 1):
             pull[:] = 0.0
             for k in range(K):
                 for b in range(B):
                     pull[b] += D[i, k] * Q[k, j, b] + D[j, k] * Q[k, i, b]
-            for n in range(M):
+            for n in range(teachers):
                 for b in range(B):
-                    pull[b] += D[i, K + n] * R[j, n, b] + D[j, K + n] * R[i, n, b]
+                    pull[b] += D[i, K + n] * A[j, n, b] + D[j, K + n] * A[i, n, b]
             for b in range(B):
-                dQ[i, j, b] = -rate * (omega[b] * (pull[b] - noise[b] * S[i, j]) + 2.0 * decay * Q[i, j, b])
+                pull[b] = omega[b] * (pull[b] - noise[b] * S[i, j])
+            for n in range(teachers, F):
+                for b in range(B):
+                    pull[b] += D[i, K + n] * A[j, n, b] + D[j, K + n] * A[i, n, b]
+            for b in range(B):
+                dQ[i, j, b] = -rate * (pull[b] + 2.0 * decay * Q[i, j, b])
                 dQ[j, i, b] = dQ[i, j, b]

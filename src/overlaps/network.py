@@ -1,4 +1,4 @@
-"""Two-layer networks: a committee Σ_k v_k g(λ_k) of units that each read one field λ_k = w_k·x."""
+"""Networks that read inputs through fields λ_k = w_k·x: the committee Σ_k v_k g(λ_k), and softmax regression."""
 
 from __future__ import annotations
 
@@ -65,3 +65,30 @@ class Committee:
     def readouts(self) -> NDArray[np.float64]:
         """Second-layer weights, shape (units,)."""
         return np.full(self.units, self.readout, dtype=float) if np.isscalar(self.readout) else np.array(self.readout)
+
+
+@dataclass(frozen=True)
+class Softmax:
+    """Softmax regression, as student: class a has probability e^{λ_a}/Σ_b e^{λ_b}, one row of weights per class.
+
+    Parameters
+    ----------
+    classes: number of classes; the labels of the data are 0 … classes − 1.
+    """
+
+    classes: int
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classes", whole("classes", self.classes, least=2, most=10**4))
+
+    train_readout = False
+
+    @property
+    def units(self) -> int:
+        """One field per class."""
+        return self.classes
+
+    @property
+    def readouts(self) -> NDArray[np.float64]:
+        """There is no second layer: ones, shape (classes,)."""
+        return np.ones(self.classes)

@@ -32,8 +32,8 @@ class Drawn(Protocol):
 
 
 LABELS = {"error": "generalisation error"}
-LINES = {"macro": "-", "meso": "--", "micro": ":"}
-WIDTHS = {"macro": 1.2, "meso": 1.2, "micro": 2.5}
+LINES = {"macro": "-", "meso": "--", "diffusion": "-.", "micro": ":"}
+WIDTHS = {"macro": 1.2, "meso": 1.2, "diffusion": 1.2, "micro": 2.5}
 
 
 def label(result: Drawn) -> str:
@@ -86,12 +86,14 @@ def trajectory(result: Drawn, name: str, ax: Axes | None = None, **style: Any) -
 
 
 def outcome(results: Mapping[str, Drawn], verdicts: Mapping[str, str]) -> Figure:
-    """Error, R and Q of all scales against time; one colour per entry, one line style per scale."""
+    """Error and overlaps of all scales against time; one colour per entry, one line style per scale."""
     import matplotlib.pyplot as plt
     from matplotlib.lines import Line2D
 
     figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
-    for ax, name in zip(axes, ("error", "R", "Q"), strict=True):
+    first = next(iter(results.values())).data
+    names = ("R" if "R" in first else "m", "Q")
+    for ax, name in zip(axes, ("error", *names), strict=True):
         for result in results.values():
             ax.set_prop_cycle(None)
             trajectory(result, name, ax, lw=WIDTHS[result.scale])
@@ -99,8 +101,8 @@ def outcome(results: Mapping[str, Drawn], verdicts: Mapping[str, str]) -> Figure
         Line2D([], [], color="k", ls=LINES[r.scale], lw=WIDTHS[r.scale], label=label(r)) for r in results.values()
     ]
     axes[0].legend(handles=handles)
-    for ax, name in zip(axes[1:], ("R", "Q"), strict=True):
-        entries = list(np.ndindex(next(iter(results.values())).data[name].shape[2:]))
+    for ax, name in zip(axes[1:], names, strict=True):
+        entries = list(np.ndindex(first[name].shape[2:]))
         if len(entries) <= 9:
             ax.legend(
                 handles=[Line2D([], [], color=f"C{i}", label=f"{name}{list(e)}") for i, e in enumerate(entries)],

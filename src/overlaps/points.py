@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .power import Exponent
-from .trajectory import VARIABLES, Trajectory
+from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
 
@@ -39,7 +39,7 @@ def points(result: Trajectory) -> Points:
     variable: list[str] = []
     time: list[float] = []
     entry: list[str] = []
-    for name in VARIABLES:
+    for name in result.variables:
         values = result.data[name].transpose("run", "time", ...).values
         for index in np.ndindex(values.shape[2:]):
             if name == "Q" and index[0] > index[1]:

@@ -269,7 +269,7 @@ def _equal_fractions(spectrum: AnySpectrum) -> bool:
 
 def _plateau(spectrum: AnySpectrum, rate: float, units: int) -> Plateau:
     net = Committee(units, "erf", 1 / np.sqrt(units))
-    return plateau(Problem(GaussianInputs(spectrum), net, net, GradientFlow(rate)))
+    return plateau(Problem(data=GaussianInputs(spectrum), teacher=net, student=net, algorithm=GradientFlow(rate)))
 
 
 def _window(spectrum: AnySpectrum, rate: float, fit: PowerFit | None) -> Window | None:

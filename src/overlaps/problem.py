@@ -16,41 +16,57 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from . import spec
 from .algorithms import GradientFlow, OnlineSGD
 from .checks import number
-from .data import SPECTRA, GaussianInputs, Samples
+from .data import SPECTRA, GaussianInputs, GaussianMixture, Samples
 from .errors import InputError, unknown
-from .losses import Loss, check_gradient, square_kernel, square_value, user_kernel, user_loss
-from .network import Committee
+from .losses import (
+    Loss,
+    check_gradient,
+    committee_curvature,
+    committee_kernel,
+    committee_value,
+    cross_entropy,
+    user_curvature,
+    user_kernel,
+    user_value,
+)
+from .network import Committee, Softmax
+from .origin import warn_if_stable
 
 ROLES: spec.Roles = {
-    "data": (GaussianInputs, Samples),
+    "data": (GaussianInputs, Samples, GaussianMixture),
     "spectrum": SPECTRA,
     "teacher": (Committee,),
-    "student": (Committee,),
+    "student": (Committee, Softmax),
     "algorithm": (OnlineSGD, GradientFlow),
 }
+LOSSES = ("square", "logistic", "cross-entropy")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Problem:
     """What is learned, by what, and how; checked when built.
 
     Parameters
     ----------
     data: what inputs look like.
-    teacher: the network that labels them; it reads the same inputs.
+    teacher: the network that labels them, reading the same inputs; None where the labels are those of a mixture.
     student: the network that learns.
     algorithm: how it learns.
-    loss: ``"square"``, or a `Loss` written as functions of the fields.
-    label_noise: standard deviation of the Gaussian noise added to the teacher's output (square loss);
+    loss: ``"square"``, of the teacher's output or the label; ``"logistic"``, for labels 0 and 1; ``"cross-entropy"``,
+        for `Softmax`; or a `Loss` written as functions of the fields.
+    label_noise: standard deviation of the Gaussian noise added to the target (square loss);
         the generalisation `error` does not count it.
     """
 
-    data: GaussianInputs | Samples
-    teacher: Committee
-    student: Committee
+    data: GaussianInputs | Samples | GaussianMixture
+    teacher: Committee | None = None
+    student: Committee | Softmax
     algorithm: OnlineSGD | GradientFlow
     loss: str | Loss = "square"
     label_noise: float = 0.0
@@ -58,27 +74,69 @@ class Problem:
     def __post_init__(self) -> None:
         for name in ("data", "teacher", "student", "algorithm"):
             value = getattr(self, name)
-            if not isinstance(value, ROLES[name]):
+            if name == "teacher" and value is None:
+                if not isinstance(self.data, GaussianMixture):
+                    raise InputError(
+                        "teacher: these inputs carry no labels, so a teacher must give them; pass "
+                        "teacher=Committee(...), or data=GaussianMixture(...)"
+                    )
+            elif not isinstance(value, ROLES[name]):
                 wanted = " or ".join(kind.__name__ for kind in ROLES[name])
                 raise InputError(f"{name}: expected {wanted}, got {value!r}")
-        if self.teacher.train_readout:
+        if self.teacher is not None and self.teacher.train_readout:
             raise InputError("teacher: a teacher does not learn; set train_readout on the student")
         if self.algorithm.readout_rate is not None and not self.student.train_readout:
             raise InputError(
                 "readout_rate: has no effect on a fixed readout; set train_readout=True on the student or drop it"
             )
         object.__setattr__(self, "label_noise", number("label_noise", self.label_noise, least=0))
+        self._check_loss()
+        warn_if_stable(self)
+
+    def _check_loss(self) -> None:
+        labels = sorted(set(self.data.components.labels.tolist()))
         if isinstance(self.loss, Loss):
             if self.label_noise:
                 raise InputError(
                     "label_noise: a user-written loss sees fields, not labels, so noise cannot be added for it; "
                     "use loss='square', or label_noise=0"
                 )
-            check_gradient(self.loss, self.student.units, self.teacher.units, self.student.train_readout)
-        elif self.loss != "square":
-            if not isinstance(self.loss, str):
-                raise InputError(f"loss: expected 'square' or an overlaps.Loss, got {type(self.loss).__name__}")
-            raise unknown("loss", self.loss, ["square"])
+            check_gradient(self.loss, self.student.units, self.teacher_units, self.student.train_readout, labels)
+            return
+        if not isinstance(self.loss, str):
+            raise InputError(f"loss: expected a name or an overlaps.Loss, got {type(self.loss).__name__}")
+        if self.loss not in LOSSES:
+            raise unknown("loss", self.loss, LOSSES)
+        if (self.loss == "cross-entropy") != isinstance(self.student, Softmax):
+            raise InputError(
+                f"loss: cross-entropy and Softmax go together, got the {self.loss} loss with {self.student!r}; use "
+                "Softmax(classes) with 'cross-entropy', Committee with 'logistic' or 'square', or write a Loss"
+            )
+        if self.loss == "square":
+            return
+        if self.label_noise:
+            raise InputError(f"label_noise: the {self.loss} loss takes labels as they are; use label_noise=0")
+        if self.teacher is not None:
+            raise InputError(
+                f"teacher: the {self.loss} loss fits the labels of a mixture; drop the teacher, or use loss='square'"
+            )
+        count = self.student.units if isinstance(self.student, Softmax) else 2
+        wrong = [label for label in labels if not 0 <= label < count]
+        if wrong:
+            raise InputError(
+                f"labels: expected labels from 0 to {count - 1} for the {self.loss} loss, got {wrong[0]}; renumber them"
+                + (f", or use Softmax(classes={max(wrong) + 1})" if count != 2 or wrong[0] > 0 else "")
+            )
+
+    @property
+    def teacher_units(self) -> int:
+        """M, zero without a teacher."""
+        return 0 if self.teacher is None else self.teacher.units
+
+    @property
+    def teacher_readouts(self) -> NDArray[np.float64]:
+        """Second-layer weights of the teacher, (M,)."""
+        return np.zeros(0) if self.teacher is None else self.teacher.readouts
 
     @property
     def readout_rate(self) -> float:
@@ -89,18 +147,45 @@ class Problem:
         return self.algorithm.rate if given is None else given
 
     @property
+    def committees(self) -> tuple[Committee, Committee]:
+        """Student and teacher of a problem that has both, on inputs of mean zero; others are refused."""
+        if not isinstance(self.student, Committee) or self.teacher is None or isinstance(self.data, GaussianMixture):
+            raise InputError(
+                "problem: this is for a committee that learns from a committee on inputs of mean zero, got "
+                f"{self.describe_networks()} on {self.data!r:.80}; use solve"
+            )
+        return self.student, self.teacher
+
+    def describe_networks(self) -> str:
+        """Student and teacher in a few words."""
+        student = self.student
+        if isinstance(student, Softmax):
+            text = f"softmax of {student.classes} classes"
+        else:
+            text = f"student {student.units} x {student.g.name}"
+        return text if self.teacher is None else f"{text}, teacher {self.teacher.units} x {self.teacher.g.name}"
+
+    def _compiled(self, user: Any, committee: Any, softmax: int) -> Any:
+        if isinstance(self.loss, Loss):
+            return user(self.loss)
+        if isinstance(self.student, Softmax):
+            return cross_entropy()[softmax]
+        return committee(self.loss, self.student.g, None if self.teacher is None else self.teacher.g)
+
+    @property
     def kernel(self) -> Any:
         """The compiled gradient of the loss, see `overlaps.losses`."""
-        if isinstance(self.loss, Loss):
-            return user_kernel(self.loss)
-        return square_kernel(self.student.g, self.teacher.g)
+        return self._compiled(user_kernel, committee_kernel, 0)
 
     @property
     def value(self) -> Any:
         """The compiled loss of one sample, ``value(λ, ν, c, v, u)``, without label noise."""
-        if isinstance(self.loss, Loss):
-            return user_loss(self.loss)
-        return square_value(self.student.g, self.teacher.g)
+        return self._compiled(user_value, committee_value, 1)
+
+    @property
+    def curvature(self) -> Any:
+        """The compiled second derivatives of the loss, ``curvature(λ, ν, c, v, u, λλ, λv, vv)``."""
+        return self._compiled(user_curvature, committee_curvature, 2)
 
     def to_toml(self) -> str:
         """The problem as TOML; `from_toml` reads back an equal one."""

@@ -9,9 +9,11 @@ import os
 import threading
 import time as clock
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import NamedTuple, Protocol
 
 import numpy as np
+import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
@@ -26,25 +28,36 @@ from .start import LIMIT, Start
 from .trajectory import Trajectory, assemble, largest_overlap
 
 Array = NDArray[np.float64]
-STREAMS = {"micro": 1, "meso": 2}  # so that the same seed gives the scales different samples
+STREAMS = {"micro": 1, "meso": 2, "diffusion": 3}  # so that the same seed gives the scales different samples
 
 
 class Visit(NamedTuple):
-    """What a run tells of its stops: Q (stops, levels, K, K), R (stops, levels, K, M), v (stops, K).
+    """What a run tells of its stops: Q (stops, levels, K, K), A (stops, levels, K, M+P), v (stops, K).
 
     error: (stops,), or None where it follows from the overlaps.
     """
 
     Q: Array
-    R: Array
+    A: Array
     v: Array
     error: Array | None = None
 
 
+class Observed(NamedTuple):
+    """What runs look at besides overlaps: at which times, and the dimensions of each array they bring back."""
+
+    times: Array
+    dims: dict[str, tuple[str, ...]]
+
+
 class Walker(Protocol):
-    """One run: it goes to given steps and tells its overlaps there."""
+    """One run: it goes to given steps and tells its overlaps there.
+
+    looked: what it has seen besides, one set of arrays for each observed time so far.
+    """
 
     chunk: int
+    looked: list[dict[str, Array]]
 
     def fresh(self, rng: np.random.Generator) -> Walker: ...
 
@@ -63,24 +76,25 @@ class _Tape:
     """What is kept of the runs at the stops: overlaps of fields, of levels on request, errors on real samples."""
 
     def __init__(self, problem: Problem, start: Start, runs: int, stops: int, levels: bool, real: bool) -> None:
-        B, K, M = start.R.shape
+        (B, K, F), M = start.A.shape, start.u.size
         self.omega = problem.data.eigenvalues
-        self.Q, self.R = np.full((runs, stops, K, K), np.nan), np.full((runs, stops, K, M), np.nan)
+        self.Q, self.R, self.m = (np.full((runs, stops, K, n), np.nan) for n in (K, M, F - M))
         self.v = np.full((runs, stops, K), np.nan)
         self.error = np.full((runs, stops), np.nan) if real else None
         self.Q_levels = np.full((runs, stops, B, K, K), np.nan) if levels else None
-        self.R_levels = np.full((runs, stops, B, K, M), np.nan) if levels else None
+        self.A_levels = np.full((runs, stops, B, K, F), np.nan) if levels else None
 
     def write(self, run: int, first: int, seen: Visit, count: int) -> None:
         """Keep the first `count` stops of a visit, from place `first` on."""
-        at = slice(first, first + count)
+        at, M = slice(first, first + count), self.R.shape[-1]
         self.Q[run, at] = np.einsum("b,tbij->tij", self.omega, seen.Q[:count])
-        self.R[run, at] = np.einsum("b,tbij->tij", self.omega, seen.R[:count])
+        self.R[run, at] = np.einsum("b,tbij->tij", self.omega, seen.A[:count, :, :, :M])
+        self.m[run, at] = seen.A[:count, :, :, M:].sum(1)
         self.v[run, at] = seen.v[:count]
         if self.error is not None and seen.error is not None:
             self.error[run, at] = seen.error[:count]
-        if self.Q_levels is not None and self.R_levels is not None:
-            self.Q_levels[run, at], self.R_levels[run, at] = seen.Q[:count], seen.R[:count]
+        if self.Q_levels is not None and self.A_levels is not None:
+            self.Q_levels[run, at], self.A_levels[run, at] = seen.Q[:count], seen.A[:count]
 
 
 def schedule(times: Array, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
@@ -117,6 +131,7 @@ def record(
     *,
     levels: bool,
     progress: bool,
+    observed: Observed | None = None,
 ) -> Trajectory:
     """Run `runs` copies of `walker` in threads and record their overlaps at `times`."""
     began = clock.perf_counter()
@@ -129,7 +144,7 @@ def record(
     runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
     assert start.size is not None
     size = start.size
-    numbers = runs * 2 * t.size * (start.Q[0].size + start.R[0].size) * (start.fractions.size if levels else 1)
+    numbers = runs * 2 * t.size * (start.Q[0].size + start.A[0].size) * (start.fractions.size if levels else 1)
     if numbers > 4e9:
         raise InputError(
             f"runs: {runs} runs at {t.size} times are {numbers * 8e-9:.0f} GB of overlaps; use fewer of either"
@@ -159,6 +174,7 @@ def record(
     def follow(run: int) -> None:
         nonlocal horizon
         mine = fresh(run)
+        looked[run] = mine.looked
         done = 0
         for group, at in segments:
             if interrupted.is_set() or done >= horizon:
@@ -175,10 +191,13 @@ def record(
             bar.update(int(group[-1]) - done)
             done = int(group[-1])
 
+    looked: dict[int, list[dict[str, Array]]] = {}
     horizon = total + 1
     diverged: list[_Diverged] = []
-    workers = min(runs, os.cpu_count() or 1)
-    with threadpool_limits(limits=1), ThreadPoolExecutor(workers) as pool, bar:
+    cores = os.cpu_count() or 1
+    workers = min(runs, cores)
+    # the products of an observer are large, those of a run are not
+    with threadpool_limits(limits=cores // workers if observed else 1), ThreadPoolExecutor(workers) as pool, bar:
         futures = [pool.submit(one, run) for run in range(runs)]
         try:
             for future in futures:
@@ -202,19 +221,20 @@ def record(
             return (1 - weight) * x[:, before] + weight * x[:, after]
 
         blocks = None
-        if tape.Q_levels is not None and tape.R_levels is not None:
-            blocks = (at_times(tape.Q_levels), at_times(tape.R_levels))
-        Q, R, v = at_times(tape.Q), at_times(tape.R), at_times(tape.v)
+        if tape.Q_levels is not None and tape.A_levels is not None:
+            blocks = (at_times(tape.Q_levels), at_times(tape.A_levels))
+        Q, R, m, v = (at_times(x) for x in (tape.Q, tape.R, tape.m, tape.v))
         errors = None if tape.error is None else at_times(tape.error)
-        return assemble(
-            scale, problem, start, t[:count], Q, R, v, how, levels=blocks, errors=errors, seed=seed, cost=cost
+        result = assemble(
+            scale, problem, start, t[:count], Q, R, m, v, how, levels=blocks, errors=errors, seed=seed, cost=cost
         )
+        return result if observed is None else replace(result, data=_with_looks(result.data, observed, looked))
 
     if not diverged:
         return trajectory(t.size)
     first = min(diverged, key=lambda d: d.after)
     with np.errstate(over="ignore", invalid="ignore"):
-        step, quantity = _locate(fresh(first.run), first, tape.omega)
+        step, quantity = _locate(fresh(first.run), first, tape.omega, start.u.size)
     finished: NDArray[np.bool_] = np.isfinite(tape.v).min(axis=(0, 2))
     reached = stops[int(finished.argmin()) - 1] if finished[0] else -1
     count = int(np.count_nonzero(np.ceil(t * size - 1e-9) <= reached))
@@ -227,16 +247,32 @@ def record(
     )
 
 
+def _with_looks(data: xr.Dataset, observed: Observed, looked: dict[int, list[dict[str, Array]]]) -> xr.Dataset:
+    """The data with what the runs saw, (run, observed, …), as far as all of them came."""
+    count = min(len(looks) for looks in looked.values())
+    if count == 0:
+        return data
+    more = {
+        name: (
+            ("run", "observed", *dims),
+            np.array([[look[name] for look in looked[run][:count]] for run in sorted(looked)]),
+        )
+        for name, dims in observed.dims.items()
+    }
+    units = {"units": "samples per input dimension"}
+    return data.assign(more).assign_coords(observed=("observed", observed.times[:count], units))
+
+
 def _bounded(seen: Visit) -> NDArray[np.bool_]:
     """For each stop, whether all overlaps are below the limit (and not NaN)."""
     return (np.abs(seen.Q).reshape(len(seen.Q), -1).max(1) < LIMIT) & (np.abs(seen.v).max(1) < LIMIT)
 
 
-def _locate(again: Walker, where: _Diverged, omega: Array) -> tuple[int, str]:
+def _locate(again: Walker, where: _Diverged, omega: Array, teachers: int) -> tuple[int, str]:
     """Step and quantity of a divergence, by repeating the run (same seed, same samples) with closer stops."""
     if where.before:
         again.visit(np.array([where.before], np.int64))
     stops = np.unique(np.linspace(where.before, where.after, 1001).astype(np.int64))[1:]
     seen = again.visit(stops)
     i = int(_bounded(seen).argmin())
-    return int(stops[i]), largest_overlap(seen.Q[i], seen.R[i], seen.v[i], omega)
+    return int(stops[i]), largest_overlap(seen.Q[i], seen.A[i], seen.v[i], omega, teachers)

@@ -24,7 +24,6 @@ from .points import fit_decay, fit_spread, holm, points
 from .power import Exponent
 from .problem import Problem
 from .start import Start, draw
-from .trajectory import VARIABLES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,7 +114,7 @@ def check_scaling(
     size_axis = np.array(sizes, float)
     decay: dict[str, Exponent | None] = {}
     width: dict[str, Exponent] = {}
-    for name in VARIABLES:
+    for name in theories[0].variables:
         mine = alive & (reference.variable == name)
         if not np.any(mine):
             continue

@@ -1,11 +1,14 @@
 """Where a run starts: block-resolved overlaps, and the weights behind them where there are any.
 
-With rows W of the student and B of the teacher (entries O(1), fields W x/√N), level b contributes
+With rows W of the student and B of the teacher (entries O(1), fields W x/√N) and means μ of the inputs (length O(1)),
+level b contributes
 
-    Q_b = W_b W_bᵀ/N      R_b = W_b B_bᵀ/N      T_b = B_b B_bᵀ/N
+    Q_b = W_b W_bᵀ/N      R_b = W_b B_bᵀ/N      T_b = B_b B_bᵀ/N      m_b = W_b μ_bᵀ/√N
 
-and the covariance of the fields is Σ_b ω_b (Q_b, R_b; R_bᵀ, T_b). Micro needs the weights, meso the overlaps and
-the size, macro the overlaps alone; given one start, all three begin at the same point.
+and the fields of a component have covariance Σ_b ω_b (Q_b, R_b; R_bᵀ, T_b), times its variance, and mean Σ_b m_b.
+Teacher vectors and means are the fixed directions of a problem, in this order: A_b = (R_b, m_b), and G_b has the
+overlaps of the fixed directions with each other. Micro needs the weights, meso the overlaps and the size, macro the
+overlaps alone; given one start, all three begin at the same point.
 """
 
 from __future__ import annotations
@@ -29,18 +32,21 @@ class Start:
 
     Attributes
     ----------
-    Q, R, T: overlaps per level, (levels, K, K), (levels, K, M), (levels, M, M).
+    Q: overlaps of the students per level, (levels, K, K).
+    A, G: overlaps of students with the fixed directions, (levels, K, M+P), and of these, (levels, M+P, M+P); M teachers
+        come first, then P means.
+    R, m, T: parts of them: student with teacher (levels, K, M), student with mean (levels, K, P), teachers.
     v, u: readouts of student (K,) and teacher (M,).
     fractions: share of the dimensions in each level, (levels,); the realised ones where there is a size.
     size: number of input dimensions N, or None (macro only).
     dimensions: dimensions per level, (levels,), or None.
-    student, teacher: weights (K, N) and (M, N), or None (micro cannot run).
+    student, teacher, means: weights (K, N) and (M, N), mean vectors (P, N), or None (micro cannot run).
     own_readouts: whether v, u were given for this start, instead of being those of the problem.
     """
 
     Q: Array
-    R: Array
-    T: Array
+    A: Array
+    G: Array
     v: Array
     u: Array
     fractions: Array
@@ -48,53 +54,81 @@ class Start:
     dimensions: NDArray[np.int64] | None = None
     student: Array | None = None
     teacher: Array | None = None
+    means: Array | None = None
     own_readouts: bool = False
+
+    @property
+    def R(self) -> Array:
+        return self.A[:, :, : self.u.size]
+
+    @property
+    def m(self) -> Array:
+        return self.A[:, :, self.u.size :]
+
+    @property
+    def T(self) -> Array:
+        return self.G[:, : self.u.size, : self.u.size]
 
     @classmethod
     def from_weights(
         cls,
         problem: Problem,
         student: ArrayLike,
-        teacher: ArrayLike,
+        teacher: ArrayLike | None = None,
         student_readout: ArrayLike | None = None,
         teacher_readout: ArrayLike | None = None,
     ) -> Start:
         """Start from weights: `student` (K, N), `teacher` (M, N), entries O(1), in the eigenbasis of the inputs.
 
-        Coordinates are ordered by level: the first `problem.data.dimensions(N)[0]` belong to level 0, and so on.
+        Coordinates are ordered by level: the first `problem.data.dimensions(N)[0]` belong to level 0, and so on. A
+        problem without a teacher takes none.
         """
         W = array("student", student, (problem.student.units, None))
-        B = array("teacher", teacher, (problem.teacher.units, W.shape[1]))
         size = W.shape[1]
+        if teacher is None:
+            teacher = np.zeros((0, size))
+        B = array("teacher", teacher, (problem.teacher_units, size))
         dimensions = problem.data.dimensions(size)
-        Q, R, T = block_overlaps(W, B, dimensions)
+        means = problem.data.mean_vectors(size)
+        Q, A, G = block_overlaps(W, fixed_rows(B, means), dimensions)
         v, u = _readouts(problem, student_readout, teacher_readout)
         own = student_readout is not None or teacher_readout is not None
-        return cls(Q, R, T, v, u, dimensions / size, size, dimensions, W, B, own)
+        return cls(Q, A, G, v, u, dimensions / size, size, dimensions, W, B, means, own)
 
     @classmethod
     def from_overlaps(
         cls,
         problem: Problem,
         Q: ArrayLike,
-        R: ArrayLike,
-        T: ArrayLike,
+        R: ArrayLike | None = None,
+        T: ArrayLike | None = None,
         size: int | None = None,
         student_readout: ArrayLike | None = None,
         teacher_readout: ArrayLike | None = None,
+        *,
+        m: ArrayLike | None = None,
+        teacher_m: ArrayLike | None = None,
     ) -> Start:
         """Start from overlaps alone, for macro and (with a `size`) meso.
 
         Parameters
         ----------
-        Q, R, T: (K, K), (K, M), (M, M) for isotropic inputs; otherwise one set per level, (levels, ...), with
-            the normalisation of `Start`: they sum over levels to W Wᵀ/N.
+        Q, R, T: (K, K), (K, M), (M, M) for one level; otherwise one set per level, (levels, ...), with
+            the normalisation of `Start`: they sum over levels to W Wᵀ/N. R and T where there is a teacher.
         size: number of input dimensions, needed by `sample`.
+        m, teacher_m: overlaps of student and teacher with the means of a mixture, (K, P) and (M, P), or per level;
+            zero where they are not given.
         """
-        K, M, levels = problem.student.units, problem.teacher.units, problem.data.eigenvalues.size
-        shapes = {"Q": (K, K), "R": (K, M), "T": (M, M)}
+        K, M, levels = problem.student.units, problem.teacher_units, problem.data.eigenvalues.size
+        if M and (R is None or T is None):
+            raise InputError("R, T: this problem has a teacher; give its overlaps R (K, M) and T (M, M)")
+        gram = problem.data.mean_gram(problem.data.fractions)
+        P = gram.shape[-1]
+        shapes = {"Q": (K, K), "R": (K, M), "T": (M, M), "m": (K, P), "teacher_m": (M, P)}
         blocks: dict[str, Array] = {}
-        for name, value in (("Q", Q), ("R", R), ("T", T)):
+        for name, value in (("Q", Q), ("R", R), ("T", T), ("m", m), ("teacher_m", teacher_m)):
+            if value is None:
+                value = np.zeros((levels, *shapes[name]))
             value = array(name, value, None)
             if value.ndim == 2:
                 if levels > 1:
@@ -105,19 +139,22 @@ class Start:
                 value = value[None]
             blocks[name] = array(name, value, (levels, *shapes[name]))
         for name in ("Q", "T"):
-            skew = float(np.abs(blocks[name] - blocks[name].transpose(0, 2, 1)).max())
-            if skew > 1e-12 * max(1.0, float(np.abs(blocks[name]).max())):
+            skew = float(np.abs(blocks[name] - blocks[name].transpose(0, 2, 1)).max(initial=0.0))
+            if skew > 1e-12 * max(1.0, float(np.abs(blocks[name]).max(initial=0.0))):
                 raise InputError(f"{name}: expected symmetric matrices, they differ from their transpose by {skew:.3g}")
-        low = np.linalg.eigvalsh(joined(blocks["Q"], blocks["R"], blocks["T"]))[:, 0]
+        A = np.concatenate([blocks["R"], blocks["m"]], axis=-1)
+        G = joined(blocks["T"], blocks["teacher_m"], gram)
+        low = np.linalg.eigvalsh(joined(blocks["Q"], A, G))[:, 0]
         worst = int(low.argmin())
-        if low[worst] < -1e-10 * max(1.0, float(np.abs(blocks["T"]).max())):
+        if low[worst] < -1e-10 * max(1.0, float(np.abs(G).max(initial=0.0))):
+            names = ["Q", *(["R", "T"] if M else []), *(["m"] if P else [])]
             raise InputError(
-                f"Q, R, T: no weights have these overlaps: the matrix (Q, R; Rᵀ, T) of level {worst} has the negative "
-                f"eigenvalue {low[worst]:.3g}; reduce R or increase Q"
+                f"{', '.join(names)}: no weights have these overlaps: their matrix of level {worst} has the negative "
+                f"eigenvalue {low[worst]:.3g}; reduce {' or '.join(n for n in names if n in 'Rm')}, or increase Q"
             )
         v, u = _readouts(problem, student_readout, teacher_readout)
         own = student_readout is not None or teacher_readout is not None
-        start = cls(blocks["Q"], blocks["R"], blocks["T"], v, u, problem.data.fractions, own_readouts=own)
+        start = cls(blocks["Q"], A, G, v, u, problem.data.fractions, own_readouts=own)
         return start if size is None else start.at_size(problem, size)
 
     def at_size(self, problem: Problem, size: int) -> Start:
@@ -133,36 +170,46 @@ class Start:
                 "use a larger size"
             )
         return replace(
-            self, fractions=dimensions / size, size=int(size), dimensions=dimensions, student=None, teacher=None
+            self,
+            fractions=dimensions / size,
+            size=int(size),
+            dimensions=dimensions,
+            student=None,
+            teacher=None,
+            means=None,
         )
 
     @property
     def gram(self) -> Array:
-        """(Q, R; Rᵀ, T) per level, (levels, K+M, K+M)."""
-        return joined(self.Q, self.R, self.T)
+        """(Q, A; Aᵀ, G) per level, (levels, K+M+P, K+M+P)."""
+        return joined(self.Q, self.A, self.G)
 
     def check_fits(self, problem: Problem) -> None:
         """Refuse a start that was made for another problem, or one that is too large to begin with."""
-        wanted = (problem.data.eigenvalues.size, problem.student.units, problem.teacher.units)
+        wanted = (problem.data.eigenvalues.size, problem.student.units, problem.teacher_units)
         if self.R.shape != wanted:
             raise InputError(
                 f"start: has {self.R.shape[0]} levels, {self.R.shape[1]} student and {self.R.shape[2]} teacher units, "
                 f"the problem has {wanted[0]}, {wanted[1]} and {wanted[2]}; draw the start for this problem"
             )
+        gram, M = problem.data.mean_gram(self.fractions), self.u.size
+        mine = self.G[:, M:, M:]
+        if mine.shape != gram.shape or not np.allclose(mine, gram, atol=1e-9 * max(1.0, np.abs(gram).max(initial=0.0))):
+            raise InputError("start: was made for inputs of other means; draw the start for this problem")
         expected = problem.data.fractions if self.size is None else problem.data.dimensions(self.size) / self.size
         if not np.allclose(self.fractions, expected, atol=1e-12):
             raise InputError("start: was made for other fractions of the levels; draw the start for this problem")
         if not self.own_readouts:
             for name, mine, theirs in (
                 ("student", self.v, problem.student.readouts),
-                ("teacher", self.u, problem.teacher.readouts),
+                ("teacher", self.u, problem.teacher_readouts),
             ):
                 if not np.array_equal(mine, theirs):
                     raise InputError(
                         f"start: was made for another {name} readout; draw the start for this problem, or give "
                         f"{name}_readout= when making it"
                     )
-        largest = max(float(np.abs(self.Q).max()), float(np.abs(self.T).max()), float(np.abs(self.v).max()))
+        largest = max(float(np.abs(x).max(initial=0.0)) for x in (self.Q, self.G, self.v))
         if largest >= LIMIT:
             raise InputError(f"start: an overlap or readout of {largest:.3g} counts as diverged; use a smaller scale")
 
@@ -170,7 +217,8 @@ class Start:
         levels, K, M = self.R.shape
         what = "overlaps only" if self.student is None else "weights and overlaps"
         size = "infinite size" if self.size is None else f"N = {self.size}"
-        return f"Start({what}: K = {K}, M = {M}, {levels} level{'s' * (levels > 1)}, {size})"
+        fixed = f"M = {M}, " * (M > 0) + f"{self.m.shape[2]} means, " * (self.m.shape[2] > 0)
+        return f"Start({what}: K = {K}, {fixed}{levels} level{'s' * (levels > 1)}, {size})"
 
 
 def check(problem: Problem, start: Start) -> None:
@@ -187,21 +235,26 @@ def draw(problem: Problem, size: int, seed: int = 0, scale: float = 1.0) -> Star
     size = whole("size", size, least=1)
     scale = number("scale", scale, least=0)
     problem.data.dimensions(size)
-    weights = size * (problem.student.units + problem.teacher.units)
+    weights = size * (problem.student.units + problem.teacher_units + problem.data.mean_gram(np.ones(1)).shape[-1])
     if weights > 2e10:
         raise InputError(
             f"size: {size} inputs need {weights * 8e-9:.0f} GB of weights; macro and meso run from overlaps alone, see "
             "Start.from_overlaps"
         )
     rng = np.random.default_rng(whole("seed", seed, least=0))
-    teacher = rng.standard_normal((problem.teacher.units, size))
+    teacher = rng.standard_normal((problem.teacher_units, size))
     student = scale * rng.standard_normal((problem.student.units, size))
     return Start.from_weights(problem, student=student, teacher=teacher)
 
 
-def block_overlaps(W: Array, B: Array, dimensions: NDArray[np.int64]) -> tuple[Array, Array, Array]:
-    """Q, R, T per level from weights (K, N) and (M, N)."""
-    rows = np.concatenate([W, B])
+def fixed_rows(B: Array, means: Array) -> Array:
+    """Fixed directions as rows of the length of weights: teachers B (M, N), and means (P, N) times √N."""
+    return np.concatenate([B, np.sqrt(B.shape[1]) * means]) if len(means) else B
+
+
+def block_overlaps(W: Array, fixed: Array, dimensions: NDArray[np.int64]) -> tuple[Array, Array, Array]:
+    """Q, A, G per level from weights (K, N) and fixed directions (M+P, N)."""
+    rows = np.concatenate([W, fixed])
     K, size = W.shape
     edges = np.concatenate([[0], np.cumsum(dimensions)])
     if dimensions.size == 1:
@@ -222,6 +275,9 @@ def joined(Q: Array, R: Array, T: Array) -> Array:
 
 
 def _readouts(problem: Problem, student: ArrayLike | None, teacher: ArrayLike | None) -> tuple[Array, Array]:
-    pairs = (("student_readout", student, problem.student), ("teacher_readout", teacher, problem.teacher))
-    v, u = (net.readouts if given is None else array(name, given, (net.units,)) for name, given, net in pairs)
+    pairs = (
+        ("student_readout", student, problem.student.readouts),
+        ("teacher_readout", teacher, problem.teacher_readouts),
+    )
+    v, u = (own if given is None else array(name, given, own.shape) for name, given, own in pairs)
     return v, u

@@ -5,9 +5,14 @@
 | Q | run, time, student, student_ | covariance of the student fields, Σ_b ω_b Q_b |
 | R | run, time, student, teacher | covariance of student and teacher fields |
 | T | teacher, teacher_ | covariance of the teacher fields, constant |
+| m | run, time, student, mean | overlaps of student and means, Σ_b m_b: the means of the student fields |
+| gram | mean, mean_ | inner products of the means, constant |
 | v | run, time, student | readout of the student |
-| error | run, time | generalisation error |
-| Q_levels, R_levels, T_levels | ..., level, ... | overlaps per level, on request |
+| error | run, time | generalisation error: the mean of the loss |
+| Q_levels, R_levels, T_levels, m_levels | ..., level, ... | overlaps per level, on request |
+
+R and T are there where there is a teacher, m and gram where inputs have means, v where the student has a readout. In a
+mixture covariances are those of a component of variance one.
 
 A micro or meso value between two steps is interpolated linearly between them.
 """
@@ -30,6 +35,7 @@ from .averages import ClosedForm, Method
 from .citations import citations
 from .data import Samples
 from .errors import InputError, NumericalError
+from .network import Softmax
 from .problem import Problem
 from .start import Start, joined
 
@@ -37,7 +43,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
-VARIABLES = ("Q", "R", "v", "error")  # what evolves, and is compared between scales
+VARIABLES = ("Q", "R", "m", "v", "error")  # what evolves, and is compared between scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,15 +79,21 @@ class Trajectory:
     def size(self) -> int | None:
         return self.start.size
 
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of what evolves in this problem, and is compared between scales."""
+        return tuple(name for name in VARIABLES if name in self.data)
+
     def accuracy(self, name: str) -> float:
         """Measured numerical error of a variable (its largest over times and entries); 0 for real runs."""
         return float(self.data[name].attrs.get("accuracy", 0.0))
 
     def __repr__(self) -> str:
         a, d = self.data.attrs, self.data
-        K, M = self.start.v.size, self.start.u.size
-        levels = self.start.fractions.size
-        what = f"{self.scale} trajectory: K = {K}, M = {M}, {levels} level{'s' * (levels > 1)}"
+        levels, K, M = self.start.R.shape
+        P = self.start.m.shape[2]
+        fixed = f"M = {M}, " * (M > 0) + f"{P} mean{'s' * (P > 1)}, " * (P > 0)
+        what = f"{self.scale} trajectory: K = {K}, {fixed}{levels} level{'s' * (levels > 1)}"
         if self.scale != "macro":
             what += f", N = {self.size}, {self.runs} run{'s' * (self.runs > 1)}, seed {a['seed']}"
         lines = [what]
@@ -96,7 +108,7 @@ class Trajectory:
             measured = "not measured (the solution stopped early)"
             if "accuracy" in d["Q"].attrs:
                 measured = (
-                    f"within {max(self.accuracy(n) for n in VARIABLES):.1e} (measured against a coarser solution)"
+                    f"within {max(self.accuracy(n) for n in self.variables):.1e} (measured against a coarser solution)"
                 )
             lines.append(f"  accuracy: {measured}; averages: {a['averages']}")
         elif self.runs > 1:
@@ -127,8 +139,8 @@ class Trajectory:
         s = self.start
         begin = {
             "start_Q": (("level", "student", "student_"), s.Q),
-            "start_R": (("level", "student", "teacher"), s.R),
-            "start_T": (("level", "teacher", "teacher_"), s.T),
+            "start_A": (("level", "student", "fixed"), s.A),
+            "start_G": (("level", "fixed", "fixed_"), s.G),
             "start_v": (("student",), s.v),
             "start_u": (("teacher",), s.u),
         }
@@ -166,7 +178,7 @@ def load(path: str | os.PathLike[str]) -> Trajectory:
     except InputError:
         problem = None  # the data set it names is gone or has changed; the numbers are still good
     size = int(data.attrs.pop("size"))
-    names = ("Q", "R", "T", "v", "u")
+    names = ("Q", "A", "G", "v", "u")
     start = Start(*(data[f"start_{name}"].values for name in names), fractions=data["fraction"].values)
     if size > 0:
         start = replace(start, size=size, dimensions=np.rint(start.fractions * size).astype(np.int64))
@@ -181,6 +193,7 @@ def assemble(
     times: Array,
     Q: Array,
     R: Array,
+    m: Array,
     v: Array,
     method: Method,
     *,
@@ -189,16 +202,20 @@ def assemble(
     seed: int = 0,
     cost: str,
 ) -> Trajectory:
-    """Build a trajectory from Q (run, time, K, K), R (run, time, K, M), v (run, time, K).
+    """Build a trajectory from Q (run, time, K, K), R (run, time, K, M), m (run, time, K, P), v (run, time, K).
 
-    levels: Q, R per level. errors: (run, time) as measured on real samples; without them they are Gaussian averages.
+    levels: Q, A per level. errors: (run, time) as measured on real samples; without them they are Gaussian averages.
     """
     eigenvalues = problem.data.eigenvalues
     T = np.einsum("b,bij->ij", eigenvalues, start.T)
-    C = joined(Q, R, T)
+    C, M = joined(Q, R, T), start.u.size
+    G = start.G.sum(0)
+    fields = np.concatenate([m, np.broadcast_to(G[:M, M:], (*m.shape[:2], M, m.shape[3]))], axis=2)
+    count = C.shape[0] * C.shape[1]
+    state = [x.reshape(count, *x.shape[2:]) for x in (C, v, fields)]
     averaged = errors is None
     if errors is None:
-        errors = method.errors(C.reshape(-1, *C.shape[2:]), v.reshape(-1, v.shape[-1])).reshape(C.shape[:2])
+        errors = method.errors(*state).reshape(C.shape[:2])
     inputs = "Gaussian"
     if isinstance(problem.data, Samples):
         about = "taken as Gaussian, with the covariance of" if averaged else "rows of"
@@ -207,13 +224,20 @@ def assemble(
         "Q": (("run", "time", "student", "student_"), Q),
         "R": (("run", "time", "student", "teacher"), R),
         "T": (("teacher", "teacher_"), T),
+        "m": (("run", "time", "student", "mean"), m),
+        "gram": (("mean", "mean_"), G[M:, M:]),
         "v": (("run", "time", "student"), v),
         "error": (("run", "time"), errors),
     }
     if levels is not None:
         variables["Q_levels"] = (("run", "time", "level", "student", "student_"), levels[0])
-        variables["R_levels"] = (("run", "time", "level", "student", "teacher"), levels[1])
+        variables["R_levels"] = (("run", "time", "level", "student", "teacher"), levels[1][..., :M])
         variables["T_levels"] = (("level", "teacher", "teacher_"), start.T)
+        variables["m_levels"] = (("run", "time", "level", "student", "mean"), levels[1][..., M:])
+    absent = {"R", "T", "R_levels", "T_levels"} if M == 0 else set()
+    absent |= {"m", "gram", "m_levels"} if m.shape[3] == 0 else set()
+    absent |= {"v"} if isinstance(problem.student, Softmax) else set()
+    variables = {name: value for name, value in variables.items() if name not in absent}
     coords = {
         "time": ("time", times, {"units": "samples per input dimension"}),
         "eigenvalue": ("level", eigenvalues),
@@ -246,7 +270,7 @@ def assemble(
     if scale != "macro" and averaged and not isinstance(method, ClosedForm):
         # the error is a quadrature: measure how good it is, at a few of the points (macro measures all of itself)
         some = np.unique(np.linspace(0, errors.size - 1, 6).astype(int))
-        coarse = method.coarser().errors(C.reshape(-1, *C.shape[2:])[some], v.reshape(-1, v.shape[-1])[some])
+        coarse = method.coarser().errors(*(x[some] for x in state))
         apart = np.abs(coarse - errors.ravel()[some])
         result.data["error"].attrs["accuracy"] = float(apart.max())
         if not apart.max() <= 0.02 * np.abs(errors).max():
@@ -262,10 +286,11 @@ def assemble(
     return result
 
 
-def largest_overlap(Q: Array, R: Array, v: Array, eigenvalues: Array) -> str:
-    """Name and value of the largest overlap, for messages: Q (levels, K, K), R (levels, K, M), v (K,)."""
-    totals = {"Q": np.tensordot(eigenvalues, Q, 1), "R": np.tensordot(eigenvalues, R, 1), "v": v}
-    sizes = {name: np.nan_to_num(np.abs(x), nan=np.inf, posinf=np.inf) for name, x in totals.items()}
+def largest_overlap(Q: Array, A: Array, v: Array, eigenvalues: Array, teachers: int) -> str:
+    """Name and value of the largest overlap, for messages: Q (levels, K, K), A (levels, K, M+P), v (K,)."""
+    R, m = A[:, :, :teachers], A[:, :, teachers:]
+    totals = {"Q": np.tensordot(eigenvalues, Q, 1), "R": np.tensordot(eigenvalues, R, 1), "m": m.sum(0), "v": v}
+    sizes = {n: np.nan_to_num(np.abs(x), nan=np.inf, posinf=np.inf) for n, x in totals.items() if x.size}
     name = max(sizes, key=lambda n: float(sizes[n].max()))
     index = ", ".join(str(int(i)) for i in np.unravel_index(int(sizes[name].argmax()), sizes[name].shape))
     return f"{name}[{index}] = {sizes[name].max():.3g}"

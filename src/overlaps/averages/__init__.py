@@ -4,6 +4,10 @@ Given the covariance C of the fields h = (λ, ν), the equation of motion needs
 
     D = E[∂δ/∂h]      S = E[δ δᵀ]      E[∂loss/∂v]      error = E[loss]        with δ = ∂loss/∂λ.
 
+In a mixture the fields of component c have covariance s_c C and a mean, and the averages over components are
+
+    D = Σ_c p_c s_c E_c[∂δ/∂h]      S = Σ_c p_c s_c E_c[δ δᵀ]      E = (p_c E_c[δ])_c
+
 For the square loss with erf, linear or ReLU units these are closed forms; for anything else they
 are quadratures. `gaussian_averages` picks, and says what it picked and how accurate it is.
 """
@@ -17,8 +21,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import array
+from ..data import GaussianMixture
 from ..errors import InputError
-from ..losses import Loss
+from ..network import Committee
 from ..problem import Problem
 from .closed import FAMILIES, ClosedForm
 from .quadrature import LossQuadrature, SquareQuadrature
@@ -29,21 +34,21 @@ Method = ClosedForm | SquareQuadrature | LossQuadrature
 
 def method_for(problem: Problem, teacher_readout: NDArray[np.float64], force: str = "auto") -> Method:
     """The way to evaluate the averages of `problem`: ``"auto"``, or force ``"closed"`` or ``"quadrature"``."""
-    student, teacher = problem.student.g.name, problem.teacher.g.name
-    same = problem.student.g == problem.teacher.g
-    closed = problem.loss == "square" and same and student in FAMILIES and problem.student.activation == student
-    if force == "closed" and not closed:
-        raise InputError(
-            f"method: no closed form for the {problem.loss!r} loss with {student} student and {teacher} teacher "
-            f"(there is one for the square loss with {', '.join(FAMILIES)} on both sides); use method='quadrature'"
-        )
     if force not in ("auto", "closed", "quadrature"):
         raise InputError(f"method: expected 'auto', 'closed' or 'quadrature', got {force!r}")
-    if isinstance(problem.loss, Loss):
-        return LossQuadrature(problem)
-    if closed and force != "quadrature":
-        return ClosedForm(student, teacher_readout, problem.label_noise)
-    return SquareQuadrature(problem, teacher_readout)
+    student, teacher, centred = problem.student, problem.teacher, not isinstance(problem.data, GaussianMixture)
+    way: Method = LossQuadrature(problem, teacher_readout)
+    if isinstance(student, Committee) and teacher is not None and centred and problem.loss == "square":
+        way = SquareQuadrature(problem, teacher_readout)
+        if student.g == teacher.g and student.activation in FAMILIES and force != "quadrature":
+            way = ClosedForm(student.g.name, teacher_readout, problem.label_noise)
+    if force == "closed" and not isinstance(way, ClosedForm):
+        raise InputError(
+            f"method: no closed form for the {problem.loss!r} loss with {problem.describe_networks()} (there is one "
+            f"for the square loss with {', '.join(FAMILIES)} on both sides and inputs of mean zero); use "
+            "method='quadrature'"
+        )
+    return way
 
 
 @dataclass(frozen=True)
@@ -60,21 +65,24 @@ def gaussian_averages(
     student_readout: Sequence[float] | NDArray[np.float64] | None = None,
     teacher_readout: Sequence[float] | NDArray[np.float64] | None = None,
     method: str = "auto",
+    *,
+    means: ArrayLike | None = None,
 ) -> GaussianAverages:
-    """Averages of `problem` for fields (λ, ν) ~ N(0, covariance).
+    """Averages of `problem` for fields (λ, ν) ~ N(0, covariance), or N(means_c, s_c covariance) in component c.
 
     Parameters
     ----------
     covariance: (K+M, K+M), students first.
     student_readout, teacher_readout: (K,) and (M,); those of the problem by default.
     method: ``"auto"`` (closed form where there is one), ``"closed"`` or ``"quadrature"``.
+    means: of the fields in each component of a mixture, (K+M, P).
 
     Returns
     -------
-    D (K, K+M), S (K, K), dv (K,), error, with `method` and, per quantity, the measured `accuracy`:
-    the largest change when the rule is made coarser.
+    D (K, K+M), S (K, K), dv (K,), error, E (K, P), with `method` and, per quantity, the measured `accuracy`:
+    the largest change when the rule is made coarser (once, or for random points twice).
     """
-    k, m = problem.student.units, problem.teacher.units
+    k, m = problem.student.units, problem.teacher_units
     c = array("covariance", covariance, (k + m, k + m))
     if not np.allclose(c, c.T, atol=1e-12 * max(1.0, float(np.abs(c).max()))):
         raise InputError("covariance: expected a symmetric matrix")
@@ -82,14 +90,24 @@ def gaussian_averages(
     if low < -1e-10 * max(1.0, float(np.trace(c))):
         raise InputError(f"covariance: expected a positive matrix, its lowest eigenvalue is {low:.3g}")
     v = problem.student.readouts if student_readout is None else array("student_readout", student_readout, (k,))
-    u = problem.teacher.readouts if teacher_readout is None else array("teacher_readout", teacher_readout, (m,))
+    u = problem.teacher_readouts if teacher_readout is None else array("teacher_readout", teacher_readout, (m,))
     how = method_for(problem, u, method)
-    fine, rough = how(c, v), how.coarser()(c, v)
+    components = problem.data.mean_gram(problem.data.fractions).shape[-1]
+    if means is None and components:
+        raise InputError(
+            f"means: the inputs have {components} means; give those of the fields, ({k + m}, {components})"
+        )
+    at = np.zeros((k + m, 0)) if means is None else array("means", means, (k + m, components))
+    coarser = [how.coarser()]
+    if how.gain <= 1:  # the error of random points is random: one difference may be small by chance
+        coarser.append(coarser[0].coarser())
+    fine, others = how(c, v, at), [rule(c, v, at) for rule in coarser]
     accuracy: dict[str, float] = {}
-    for name in ("D", "S", "dv", "error"):
-        x, y = np.asarray(getattr(fine, name)), np.asarray(getattr(rough, name))
-        accuracy[name] = max(1e-15 * max(1.0, float(np.abs(x).max())), float(np.abs(x - y).max()))
-    return GaussianAverages(fine.D, fine.S, fine.dv, fine.error, how.name, accuracy)
+    for name in ("D", "S", "dv", "error", "E"):
+        x = np.asarray(getattr(fine, name))
+        apart = [float(np.abs(x - np.asarray(getattr(other, name))).max(initial=0.0)) for other in others]
+        accuracy[name] = max(1e-15 * max(1.0, float(np.abs(x).max(initial=0.0))), *apart)
+    return GaussianAverages(fine.D, fine.S, fine.dv, fine.error, fine.E, how.name, accuracy)
 
 
 __all__ = ["Averages", "ClosedForm", "GaussianAverages", "Method", "gaussian_averages", "method_for"]

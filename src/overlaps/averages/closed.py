@@ -109,16 +109,16 @@ class ClosedForm:
         self.default_accuracy = 1e-9
         self.gain = 3.0
 
-    def __call__(self, C: Array, v: Array) -> Averages:
-        """Averages at field covariance C (K+M, K+M) and readout v (K,)."""
+    def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
+        """Averages at field covariance C (K+M, K+M) and readout v (K,); fields have mean zero."""
         K = v.size
         w = np.concatenate([v, -self.teacher_readout])
         D, S, dv = np.empty((K, w.size)), np.empty((K, K)), np.empty(K)
         C = np.ascontiguousarray(C)
         _square(self.family, C, w, K, self.label_noise, *_unit_rule(self.nodes), D, S, dv)
-        return Averages(D, S, dv, _error(self.family, C, w))
+        return Averages(D, S, dv, _error(self.family, C, w), np.zeros((K, 0)))
 
-    def errors(self, C: Array, v: Array) -> Array:
+    def errors(self, C: Array, v: Array, means: Array | None = None) -> Array:
         """Generalisation error for a batch: C (n, K+M, K+M), v (n, K)."""
         return _errors(self.family, np.ascontiguousarray(C), np.ascontiguousarray(v), self.teacher_readout)
 

@@ -3,13 +3,18 @@
 With C = L Lᵀ and h = L z, Stein's lemma gives D L = E[δ zᵀ], so no second derivative of the loss is needed; where
 C is singular the missing directions are in the null space of every block's overlaps and D may be zero there.
 
-The square loss factorises: everything but S is made of two-field averages, which are done one pair at a time
-to high accuracy; S needs up to four fields and uses the rule in all K+M dimensions, as a user's loss does for all.
-Rules: tensor up to four fields, frozen Sobol points beyond (`rules`).
+For a mixture the same points serve every component, h = mean_c + √s_c L z, and D = Σ_c p_c s_c D_c needs one
+division by L, none by s_c. Softmax does not feel a shift common to all its fields, so it is integrated over the K − 1
+others: λ = mean + H z with the columns of H orthogonal to (1, …, 1).
+
+The square loss of two committees factorises: everything but S is made of two-field averages, which are done one pair
+at a time to high accuracy; S needs up to four fields and uses the rule in all K+M dimensions, as other losses do for
+all. Rules: tensor up to four fields, frozen Sobol points beyond (`rules`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,7 +22,9 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import chdtri, gamma
 
-from ..losses import Loss, user_value
+from ..factors import cholesky
+from ..losses import Loss
+from ..network import Committee, Softmax
 from ..problem import Problem
 from . import rules
 from .result import Averages
@@ -28,23 +35,25 @@ TENSOR_LIMIT = 4  # fields; beyond, a tensor grid of useful accuracy no longer f
 BUDGET = 1_200_000  # points per average
 # for d fields, to begin with: spacing of the nodes, and the probability left outside the ball that holds them
 TENSOR_START = {1: (0.15, 1e-15), 2: (0.2, 1e-14), 3: (0.3, 1e-10), 4: (0.42, 1e-8)}
-SOBOL_START, SOBOL_LIMIT = 13, 17  # log2 of the number of points, before mirroring
+LABEL_TENSOR_START = {1: (0.5, 1e-12), 2: (0.7, 1e-11), 3: (0.9, 1e-9), 4: (1.0, 1e-7)}
+LABEL_KINK_LIMIT = 2
+SOBOL_START, LABEL_SOBOL_START, SOBOL_LIMIT = 13, 11, 17  # log2 of the number of points, before mirroring
 
 
 @njit
-def _gradients(kernel, H, K, v, u):  # pragma: no cover - compiled
+def _gradients(kernel, H, K, c, v, u):  # pragma: no cover - compiled
     n = H.shape[0]
     dlam, dv = np.empty((n, K)), np.empty((n, K))
     for i in range(n):
-        kernel(H[i, :K], H[i, K:], 0, v, u, 0.0, dlam[i], dv[i])
+        kernel(H[i, :K], H[i, K:], c, v, u, 0.0, dlam[i], dv[i])
     return dlam, dv
 
 
 @njit
-def _values(value, H, K, v):  # pragma: no cover - compiled
+def _values(value, H, K, c, v, u):  # pragma: no cover - compiled
     out = np.empty(H.shape[0])
     for i in range(out.size):
-        out[i] = value(H[i, :K], H[i, K:], 0, v)
+        out[i] = value(H[i, :K], H[i, K:], c, v, u)
     return out
 
 
@@ -97,28 +106,35 @@ def _square_moment(g, dg, g_teacher, L, z, w, moved, v, u):  # pragma: no cover 
 
 
 class FieldRule:
-    """Points for d fields at once; `refinement` 0 to begin with, each step finer or coarser."""
+    """Points for d fields at once; `refinement` 0 to begin with, each step finer or coarser.
 
-    def __init__(self, kinks: list[tuple[float, ...]], refinement: int = 0) -> None:
+    labelled: for losses of labels, whose fields vary over little of the width of a logistic function; they begin with
+    fewer points, and panels that meet at kinks are not worth their number beyond two fields.
+    """
+
+    def __init__(self, kinks: list[tuple[float, ...]], refinement: int = 0, labelled: bool = False) -> None:
         self.kinks = kinks
-        self.refinement = refinement
+        self.refinement, self.labelled = refinement, labelled
         self._moved: NDArray[np.int64] | None = None
         d = self.fields = len(kinks)
-        self.is_tensor = d <= TENSOR_LIMIT
+        self.is_tensor = d <= (LABEL_KINK_LIMIT if labelled and any(kinks) else TENSOR_LIMIT)
         if self.is_tensor:
-            spacing, outside = TENSOR_START[d]
+            spacing, outside = (LABEL_TENSOR_START if labelled and not any(kinks) else TENSOR_START)[d]
             self.spacing = spacing / 1.3**refinement
             self.radius = float(np.sqrt(chdtri(d, outside / 100.0**refinement)))
             self.name = f"tensor rule, spacing {self.spacing:.2g}"
         else:
-            self.log2 = SOBOL_START + refinement
+            self.log2 = (LABEL_SOBOL_START if labelled else SOBOL_START) + refinement
             self.name = f"Sobol, 2^{self.log2 + 1} points"
 
-    def points(self, L: Array) -> tuple[Array, Array]:
-        """Nodes (points, d) of z and weights (points,), for fields L z."""
-        if self.is_tensor:
-            return rules.tensor(L, self.kinks, self.spacing, self.radius)
-        return rules.sobol(self.fields, self.log2)
+    def points(self, L: Array, shift: Array | None = None) -> tuple[Array, Array]:
+        """Nodes (points, d) of z and weights (points,), for fields shift + L z."""
+        if not self.is_tensor:
+            return rules.sobol(self.fields, self.log2)
+        kinks = self.kinks
+        if shift is not None and any(kinks):
+            kinks = [tuple(k - s for k in own) for own, s in zip(kinks, shift.tolist(), strict=True)]
+        return rules.tensor(L, kinks, self.spacing, self.radius)
 
     def ordered_points(self, L: Array) -> tuple[Array, Array, NDArray[np.int64]]:
         """`points`, and for each the first coordinate that differs from the point before."""
@@ -140,11 +156,11 @@ class FieldRule:
         return 3.0 if self.is_tensor else 1.0
 
     def coarser(self) -> FieldRule:
-        return FieldRule(self.kinks, self.refinement - 1)
+        return FieldRule(self.kinks, self.refinement - 1, self.labelled)
 
     def finer(self) -> FieldRule | None:
         """The next refinement, or None where the budget of points is spent."""
-        better = FieldRule(self.kinks, self.refinement + 1)
+        better = FieldRule(self.kinks, self.refinement + 1, self.labelled)
         if not self.is_tensor:
             return better if better.log2 <= SOBOL_LIMIT else None
         d = self.fields
@@ -162,43 +178,102 @@ def _solve_stein(moment: Array, L: Array) -> Array:
 
 
 class LossQuadrature:
-    """Averages of a user-written loss."""
+    """Averages of any loss, over the components of any mixture."""
 
-    def __init__(self, problem: Problem, rule: FieldRule | None = None) -> None:
-        assert isinstance(problem.loss, Loss)
+    def __init__(self, problem: Problem, teacher_readout: Array, rule: FieldRule | None = None) -> None:
         self.problem = problem
-        # the loss is a function of the fields alone: what the networks' activations are does not enter
-        self.rule = rule or FieldRule([()] * (problem.student.units + problem.teacher.units))
+        self.teacher_readout = np.ascontiguousarray(teacher_readout)
+        K, M = problem.student.units, problem.teacher_units
+        self.basis = contrasts(K) if isinstance(problem.student, Softmax) and problem.loss == "cross-entropy" else None
+        if rule is None:
+            labelled = problem.teacher is None
+            kinks: list[tuple[float, ...]] = [()] * (K + M if self.basis is None else K - 1)
+            # a user's loss is a function of the fields alone: what the networks' activations are does not enter
+            if isinstance(problem.student, Committee) and not isinstance(problem.loss, Loss):
+                kinks = [problem.student.g.kinks] * K
+                if problem.teacher is not None:
+                    kinks = kinks + [problem.teacher.g.kinks] * M
+            rule = FieldRule(kinks, labelled=labelled)
+        self.rule = rule
         self.name = f"quadrature ({self.rule.name})"
         self.default_accuracy, self.gain = self.rule.default_accuracy, self.rule.gain
-        self._value = user_value(problem.loss)
-        self._no_teacher_readout = np.zeros(problem.teacher.units)
+        if not problem.data.components.variances.any():
+            self.name, self.default_accuracy, self.gain = "values at the means (no noise)", 1e-9, 3.0
 
     def coarser(self) -> LossQuadrature:
-        return LossQuadrature(self.problem, self.rule.coarser())
+        return LossQuadrature(self.problem, self.teacher_readout, self.rule.coarser())
 
     def finer(self) -> LossQuadrature | None:
         """A more accurate version, or None where the budget of points is spent."""
         better = self.rule.finer()
-        return better and LossQuadrature(self.problem, better)
+        return better and LossQuadrature(self.problem, self.teacher_readout, better)
 
-    def __call__(self, C: Array, v: Array) -> Averages:
-        L = rules.cholesky(C)
-        z, w = self.rule.points(L)
-        H = z @ L.T
-        dlam, dv = _gradients(self.problem.kernel, H, v.size, v, self._no_teacher_readout)
-        weighted = dlam * w[:, None]
-        error = float(w @ _values(self._value, H, v.size, v))
-        return Averages(_solve_stein(weighted.T @ z, L), weighted.T @ dlam, w @ dv, error)
+    def _factor(self, C: Array) -> tuple[Array, Array]:
+        """L of the fields that are integrated over, and the matrix that makes all K+M fields of these z."""
+        if self.basis is None:
+            L = cholesky(C)
+            return L, L
+        L = cholesky(self.basis.T @ C @ self.basis)
+        return L, self.basis @ L
 
-    def errors(self, C: Array, v: Array) -> Array:
-        """Generalisation error for a batch: C (n, K+M, K+M), v (n, K)."""
-        out = np.empty(len(C))
-        for i, (c, readout) in enumerate(zip(C, v, strict=True)):
-            L = rules.cholesky(c)
-            z, w = self.rule.points(L)
-            out[i] = w @ _values(self._value, z @ L.T, readout.size, np.ascontiguousarray(readout))
+    def _fields(self, C: Array, means: Array) -> Iterator[tuple[float, float, int, Array, Array, Array]]:
+        """For each component: weight, √variance, label, nodes z, weights of the nodes and fields (points, K+M)."""
+        L, spread = self._factor(C)
+        if means.shape[1] == 0:
+            means = np.zeros((len(C), 1))
+        for p, s, label, mean in zip(*self.problem.data.components, means.T, strict=True):
+            root = float(np.sqrt(s))
+            z, w = self.rule.points(root * L, mean) if s > 0 else (np.zeros((1, len(L))), np.ones(1))
+            yield float(p), root, int(label), z, w, mean + root * (z @ spread.T)
+
+    def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
+        K, u = v.size, self.teacher_readout
+        means = np.zeros((len(C), 0)) if means is None else means
+        L, _ = self._factor(C)
+        stein, S, dv, error = np.zeros((K, len(L))), np.zeros((K, K)), np.zeros(K), 0.0
+        E: list[Array] = []
+        for p, root, label, z, w, H in self._fields(C, means):
+            dlam, dreadout = _gradients(self.problem.kernel, H, K, label, v, u)
+            weighted = dlam * (p * w)[:, None]
+            stein += root * (weighted.T @ z)
+            S += root**2 * (weighted.T @ dlam)
+            dv += p * (w @ dreadout)
+            error += p * float(w @ _values(self.problem.value, H, K, label, v, u))
+            E.append(weighted.sum(0))
+        if self.problem.label_noise:
+            S += self.problem.label_noise**2 * self._slopes(C, v, means)
+        D = _solve_stein(stein, L)
+        D = D if self.basis is None else D @ self.basis.T
+        return Averages(D, S, dv, error, np.array(E).T[:, : means.shape[1]])
+
+    def _slopes(self, C: Array, v: Array, means: Array) -> Array:
+        """Σ_c p_c s_c E_c[(v g')(v g')ᵀ], (K, K): what noise on the target adds to S, per variance of it."""
+        assert isinstance(self.problem.student, Committee)
+        slope = np.vectorize(self.problem.student.g.compiled[1], otypes=[float])
+        total = np.zeros((v.size, v.size))
+        for p, root, _, _, w, H in self._fields(C, means):
+            rows = v * slope(H[:, : v.size])
+            total += p * root**2 * (rows * w[:, None]).T @ rows
+        return total
+
+    def errors(self, C: Array, v: Array, means: Array | None = None) -> Array:
+        """Generalisation error for a batch: C (n, K+M, K+M), v (n, K), means (n, K+M, P)."""
+        out = np.zeros(len(C))
+        means = np.zeros((*C.shape[:2], 0)) if means is None else means
+        for i, (c, readout, mean) in enumerate(zip(C, v, means, strict=True)):
+            readout = np.ascontiguousarray(readout)
+            for p, _, label, _, w, H in self._fields(c, mean):
+                values = _values(self.problem.value, H, readout.size, label, readout, self.teacher_readout)
+                out[i] += p * float(w @ values)
         return out
+
+
+def contrasts(K: int) -> Array:
+    """Orthonormal columns (K, K−1) orthogonal to (1, …, 1)."""
+    basis = np.triu(np.ones((K, K - 1)))
+    for j in range(K - 1):
+        basis[j + 1, j] = -(j + 1.0)
+    return basis / np.linalg.norm(basis, axis=0)
 
 
 class SquareQuadrature:
@@ -207,7 +282,7 @@ class SquareQuadrature:
     def __init__(self, problem: Problem, teacher_readout: Array, rule: FieldRule | None = None) -> None:
         self.problem = problem
         self.teacher_readout = np.ascontiguousarray(teacher_readout)
-        student, teacher = problem.student, problem.teacher
+        student, teacher = self.networks = problem.committees
         self.kinks = [student.g.kinks] * student.units + [teacher.g.kinks] * teacher.units
         self.rule = rule or FieldRule(self.kinks)
         self.name = f"quadrature ({self.rule.name})"
@@ -224,14 +299,14 @@ class SquareQuadrature:
         return better and SquareQuadrature(self.problem, self.teacher_readout, better)
 
     def _activation(self, a: int) -> tuple[Any, Any]:
-        network = self.problem.student if a < self.problem.student.units else self.problem.teacher
-        return network.g.compiled
+        student, teacher = self.networks
+        return (student if a < student.units else teacher).g.compiled
 
     def _pair(self, C: Array, a: int, b: int) -> tuple[float, float, float]:
         """(E[g_a g_b], E[g'_a g'_b], E[g''_a g_b]); the last by Stein's lemma in the first coordinate."""
         chosen = [a] if a == b else [a, b]
         rule = self._pair_rule(tuple(self.kinks[i] for i in chosen))
-        L = rules.cholesky(C[np.ix_(chosen, chosen)])
+        L = cholesky(C[np.ix_(chosen, chosen)])
         both, slopes, stein = _pair_moments(*self._activation(a), *self._activation(b), L, *rule.ordered_points(L))
         if L[0, 0] == 0:
             return both, slopes, 0.0  # a field without variance: g'' would multiply a weight that is zero
@@ -262,7 +337,7 @@ class SquareQuadrature:
             self._teacher_products = (key, G)
         return self._teacher_products[1]
 
-    def __call__(self, C: Array, v: Array) -> Averages:
+    def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
         K, F = v.size, len(C)
         w = np.concatenate([v, -self.teacher_readout])
         pairs = np.array([[self._pair(C, k, a) for a in range(F)] for k in range(K)])
@@ -274,15 +349,15 @@ class SquareQuadrature:
         S = self._second_moment(C, v) + (noise + noise.T) / 2
         u = self.teacher_readout
         error = 0.5 * (v @ dv - u @ (products[:, K:].T @ v) + u @ self._teachers(C, K) @ u)
-        return Averages(D, S, dv, float(error))
+        return Averages(D, S, dv, float(error), np.zeros((K, 0)))
 
     def _second_moment(self, C: Array, v: Array) -> Array:
-        L = rules.cholesky(C)
-        (g, dg), (g_teacher, _) = self.problem.student.g.compiled, self.problem.teacher.g.compiled
+        L = cholesky(C)
+        (g, dg), (g_teacher, _) = (network.g.compiled for network in self.networks)
         moment = _square_moment(g, dg, g_teacher, L, *self.rule.ordered_points(L), v, self.teacher_readout)
         return np.outer(v, v) * moment
 
-    def errors(self, C: Array, v: Array) -> Array:
+    def errors(self, C: Array, v: Array, means: Array | None = None) -> Array:
         """Generalisation error for a batch: C (n, K+M, K+M), v (n, K)."""
         out = np.empty(len(C))
         for i, (c, readout) in enumerate(zip(C, v, strict=True)):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,14 +13,40 @@ from ..errors import InputError
 from .spectrum import SPECTRA, Isotropic, PowerLaw, Spectrum
 
 
-@dataclass(frozen=True)
-class GaussianInputs:
-    """Centred Gaussian inputs with a given covariance `spectrum`, written in its eigenbasis.
+class Components(NamedTuple):
+    """Weights p_c, variances s_c and labels of the components of a mixture, each (components,)."""
 
-    At size N level b holds `dimensions(N)[b]` consecutive coordinates, in the order of the levels.
-    """
+    weights: NDArray[np.float64]
+    variances: NDArray[np.float64]
+    labels: NDArray[np.int64]
 
-    spectrum: Spectrum | PowerLaw | Isotropic = field(default_factory=Isotropic)
+    @property
+    def drawn(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+        """What a simulation needs: cumulative weights, standard deviations, labels."""
+        return np.cumsum(self.weights), np.sqrt(self.variances), self.labels
+
+
+class Centred:
+    """Inputs of one component, of mean zero."""
+
+    @property
+    def components(self) -> Components:
+        """One component, of mean zero."""
+        return Components(np.ones(1), np.ones(1), np.zeros(1, np.int64))
+
+    def mean_gram(self, fractions: NDArray[np.float64]) -> NDArray[np.float64]:
+        """There are no means: (levels, 0, 0)."""
+        return np.zeros((fractions.size, 0, 0))
+
+    def mean_vectors(self, size: int) -> NDArray[np.float64]:
+        """There are no means: (0, N)."""
+        return np.zeros((0, size))
+
+
+class Levels:
+    """What all Gaussian inputs share: the levels of their `spectrum`, and how many dimensions each holds."""
+
+    spectrum: Spectrum | PowerLaw | Isotropic
 
     def __post_init__(self) -> None:
         if not isinstance(self.spectrum, SPECTRA):
@@ -57,3 +84,13 @@ class GaussianInputs:
             counts[b] -= 1
             remainder[b] += 1
         return counts
+
+
+@dataclass(frozen=True)
+class GaussianInputs(Levels, Centred):
+    """Centred Gaussian inputs with a given covariance `spectrum`, written in its eigenbasis.
+
+    At size N level b holds `dimensions(N)[b]` consecutive coordinates, in the order of the levels.
+    """
+
+    spectrum: Spectrum | PowerLaw | Isotropic = field(default_factory=Isotropic)

@@ -1,4 +1,4 @@
-"""Closed forms that need no solver: learning curves of linear networks, scaling windows, plateaus, late decay.
+"""Closed forms that need no solver: linear networks, scaling windows, plateaus, late decay, mixtures without noise.
 
 Every law says in its docstring what it is exact for, and refuses the rest.
 """
@@ -17,6 +17,16 @@ from .linear import (
 )
 from .plateaus import Plateau, equal_rows, plateau, typical_teacher
 from .powerlaw import Window, gamma_error, power_error, power_floor, time_exponent, window
+from .softmax import softmax_energy, softmax_fixed_point, softmax_outliers
+from .xor import (
+    hidden_classes,
+    xor_flow,
+    xor_initial_outlier,
+    xor_norm,
+    xor_outliers,
+    xor_readout_block,
+    xor_transition,
+)
 
 __all__ = [
     "Modes",
@@ -29,6 +39,7 @@ __all__ = [
     "feature_floor",
     "finite_size_error",
     "gamma_error",
+    "hidden_classes",
     "late_error",
     "late_modes",
     "linear_error",
@@ -43,7 +54,16 @@ __all__ = [
     "random_basis_floor",
     "single_vector",
     "small_rate_error",
+    "softmax_energy",
+    "softmax_fixed_point",
+    "softmax_outliers",
     "time_exponent",
     "typical_teacher",
     "window",
+    "xor_flow",
+    "xor_initial_outlier",
+    "xor_norm",
+    "xor_outliers",
+    "xor_readout_block",
+    "xor_transition",
 ]

@@ -68,7 +68,7 @@ def near_error(problem: Problem, Q: ArrayLike, R: ArrayLike, T: ArrayLike | None
         not become exact near the teacher.
     """
     c, order = common_readout(problem), whole("order", order, least=1, most=2)
-    T, M = _total(problem, T), problem.teacher.units
+    T, M = _total(problem, T), problem.teacher_units
     Q, R = array("Q", Q, None), array("R", R, None)
     if Q.shape[-2:] != (M, M) or R.shape != Q.shape:
         raise InputError(f"Q, R: expected two arrays of shape (..., {M}, {M}), got {Q.shape} and {R.shape}")
@@ -138,7 +138,7 @@ def decay_rates(problem: Problem, T: ArrayLike | None = None) -> Array:
 
 def _total(problem: Problem, T: ArrayLike | None) -> Array:
     """Teacher overlaps (M, M), totals over levels; those of a typical teacher for None."""
-    M = problem.teacher.units
+    M = problem.teacher_units
     if T is None:
         return float(problem.data.fractions @ problem.data.eigenvalues) * np.eye(M)
     T = array("T", T, (M, M))
@@ -216,7 +216,7 @@ def _check_near(problem: Problem, Q: Array, R: Array, T: Array) -> None:
     """Refuse totals at which the second order is not yet close to the exact error."""
     near = float(near_error(problem, Q, R, T))
     C, v = joined(Q, R, T), problem.student.readouts
-    exact = float(method_for(problem, problem.teacher.readouts).errors(C[None], v[None])[0])
+    exact = float(method_for(problem, problem.teacher_readouts).errors(C[None], v[None])[0])
     rounding = 1e-14 * float(v @ v) * v.size
     if abs(near - exact) > 0.25 * exact + rounding:
         raise InputError(

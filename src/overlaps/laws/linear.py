@@ -269,13 +269,14 @@ def single_vector(problem: Problem, scale: float) -> SingleVector:
     """
     if not isinstance(problem, Problem):
         raise InputError(f"problem: expected an overlaps.Problem, got {problem!r:.80}")
-    for name, net in (("student", problem.student), ("teacher", problem.teacher)):
+    student, teacher = problem.committees
+    for name, net in (("student", student), ("teacher", teacher)):
         if net.activation != "linear":
             raise InputError(f"{name}: expected a linear activation, got {net.activation!r}; use solve")
     if problem.student.train_readout:
         raise InputError("student: a trained readout makes the problem nonlinear; use solve")
     if problem.loss != "square" or problem.label_noise or problem.algorithm.decay:
         raise InputError("problem: expected the square loss without label noise and decay; use solve")
-    v, u = problem.student.readouts, problem.teacher.readouts
+    v, u = student.readouts, teacher.readouts
     scale = number("scale", scale, least=0)
     return SingleVector(problem.algorithm.rate * float(v @ v), float(u @ u) + scale**2 * float(v @ v))

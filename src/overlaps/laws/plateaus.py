@@ -147,7 +147,7 @@ def plateau(problem: Problem, T: ArrayLike | None = None) -> Plateau:
         `equal_rows(T)` for the closed forms with averaged rows.
     """
     c = common_readout(problem)
-    M, rate, omega = problem.teacher.units, problem.algorithm.rate, problem.data.eigenvalues
+    M, rate, omega = problem.teacher_units, problem.algorithm.rate, problem.data.eigenvalues
     if M == 1:
         raise InputError("units: one student has nothing to share with others, so there is no plateau; solve it")
     if T is None:
@@ -164,7 +164,7 @@ def plateau(problem: Problem, T: ArrayLike | None = None) -> Plateau:
     R, R_levels = first @ a, levels @ a
     Q = float(a @ R)
     C = joined(np.full((M, M), Q), np.broadcast_to(R, (M, M)), first)
-    error = method_for(problem, problem.teacher.readouts).errors(C[None], problem.student.readouts[None])[0]
+    error = method_for(problem, problem.teacher_readouts).errors(C[None], problem.student.readouts[None])[0]
     curvature = _curvature(first, a)
     # T⁽²⁾ A is similar to the symmetric S A S with S² = T⁽²⁾, so that growth rates are real
     low, vectors = np.linalg.eigh(second)
@@ -196,7 +196,7 @@ def typical_teacher(problem: Problem) -> Array:
     """Overlaps per level of a random teacher at infinite size, T_b = φ_b I, (levels, M, M)."""
     if not isinstance(problem, Problem):
         raise InputError(f"problem: expected an overlaps.Problem, got {problem!r:.80}")
-    M, fractions = problem.teacher.units, problem.data.fractions
+    M, fractions = problem.teacher_units, problem.data.fractions
     if fractions.size * M**2 > 2e8:
         raise InputError(
             f"units: the overlaps of {M} teachers on {fractions.size} levels do not fit in memory; use fewer"
@@ -218,7 +218,7 @@ def common_readout(problem: Problem) -> float:
     """c, after checking that `problem` is a realizable erf committee with all readouts c, as these laws need."""
     if not isinstance(problem, Problem):
         raise InputError(f"problem: expected an overlaps.Problem, got {problem!r:.80}")
-    student, teacher = problem.student, problem.teacher
+    student, teacher = problem.committees
     readouts = np.concatenate([student.readouts, teacher.readouts])
     reasons = (
         (student.units != teacher.units, f"as many students as teachers, got {student.units} and {teacher.units}"),

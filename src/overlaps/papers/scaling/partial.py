@@ -56,7 +56,9 @@ def gaussian_runs(
         gap = B[n:] - w[n:]
         noise = max(float(gap @ schur @ gap), 0.0) / N
         net = ov.Committee(units=1, activation="linear")
-        problem = ov.Problem(inputs, net, net, ov.OnlineSGD(rate), label_noise=noise**0.5)
+        problem = ov.Problem(
+            data=inputs, teacher=net, student=net, algorithm=ov.OnlineSGD(rate), label_noise=noise**0.5
+        )
         start = ov.Start.from_weights(problem, (axes.T @ w[:n])[None], (axes.T @ (B[:n] + told @ gap))[None])
         result = ov.train(problem, start, times * N / n, runs=1, seed=seed + run, progress=False)
         return result.data["error"].values[0] + noise / 2

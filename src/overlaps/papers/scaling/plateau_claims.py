@@ -23,7 +23,7 @@ Array = NDArray[np.float64]
 
 def teacher(problem: ov.Problem, scale: float = 1.0, overlap: float = 0.0, seed: int = 0) -> Array:
     """Equal rows: T_b = scale φ_b t_b, off the diagonal up to `overlap` φ_b, t_b random around one; (levels, M, M)."""
-    M, phi = problem.teacher.units, problem.data.fractions
+    M, phi = problem.teacher_units, problem.data.fractions
     rng = np.random.default_rng(seed)
     t, d = scale * phi * rng.uniform(0.8, 1.2, phi.size), overlap * phi * rng.uniform(0.5, 1, phi.size)
     if phi.size == 1:
@@ -33,7 +33,7 @@ def teacher(problem: ov.Problem, scale: float = 1.0, overlap: float = 0.0, seed:
 
 def leaving(problem: ov.Problem, T: Array, tiny: float = 1e-5) -> ov.Start:
     """Students on the plateau, each with a tiny part of its own teacher more: W = A B, A = 1 aᵀ + tiny (1 − 1/M)."""
-    law, M = ov.laws.plateau(problem, T), problem.teacher.units
+    law, M = ov.laws.plateau(problem, T), problem.teacher_units
     a = np.linalg.solve(np.tensordot(problem.data.eigenvalues, T, 1), law.R)
     A = np.outer(np.ones(M), a) + tiny * (np.eye(M) - 1 / M)
     return ov.Start.from_overlaps(problem, Q=A @ T @ A.T, R=A @ T, T=T)

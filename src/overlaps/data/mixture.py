@@ -1,0 +1,182 @@
+"""Gaussian mixtures: x = μ_c + √(s_c ω_b) z with probability p_c, z standard normal, ω_b the eigenvalue of the level.
+
+Means are vectors of length O(1), so that a student of length O(1) sees them: its fields have mean m_c = w·μ_c and, for
+isotropic inputs, variance s_c |w|². The papers' λ is 1/s.
+
+>>> from overlaps import GaussianMixture
+>>> GaussianMixture(means=3, variance=0.1)
+GaussianMixture(3 components, variance 0.1)
+>>> GaussianMixture(gram=[[1, -1], [-1, 1]], labels=[1, 0], weights=[0.3, 0.7])
+GaussianMixture(2 components, variance 1, weights 0.3 to 0.7, labels [1, 0])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..checks import array, number, whole
+from ..errors import InputError
+from ..factors import cholesky
+from .inputs import Components, Levels
+from .spectrum import Isotropic, PowerLaw, Spectrum
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class GaussianMixture(Levels):
+    """Inputs from several Gaussian components, each with a mean, a weight, a variance and a label.
+
+    Parameters
+    ----------
+    means: a number of components, whose means are then orthonormal; or the mean vectors, (components, N), in the
+        eigenbasis of the covariance, which fix the size of the problem.
+    gram: instead of `means`, inner products μ_a·μ_b: (components, components), shared out over the levels by their
+        fractions, or one matrix per level, (levels, components, components).
+    weights: probabilities of the components; equal ones by default.
+    variance: s, one number or one per component; zero is the limit of no noise.
+    labels: a whole number per component, which several may share; 0, 1, 2, … by default.
+    spectrum: eigenvalues of the covariance, common to all components; they are multiplied by `variance`.
+    """
+
+    means: int | Sequence[Sequence[float]] | Array | None = None
+    weights: Sequence[float] | Array | None = None
+    variance: float | Sequence[float] | Array = 1.0
+    labels: Sequence[int] | None = None
+    spectrum: Spectrum | PowerLaw | Isotropic = field(default_factory=Isotropic)
+    gram: Sequence[Any] | Array | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        levels = self.eigenvalues.size
+        if (self.means is None) == (self.gram is None):
+            raise InputError("means: expected either means= (a number, or vectors) or gram= (inner products)")
+        if self.gram is not None:
+            gram = array("gram", self.gram, None)
+            count = gram.shape[-1] if gram.ndim else 0
+            array("gram", gram, (count, count) if gram.ndim == 2 else (levels, count, count))
+            _check_gram(gram)
+            object.__setattr__(self, "gram", _tuples(gram))
+        elif self.means is None or np.ndim(self.means) == 0:
+            count = whole("means", self.means, least=1, most=10**4)
+            object.__setattr__(self, "means", count)
+        else:
+            vectors = array("means", self.means, (None, None))
+            count = len(vectors)
+            object.__setattr__(self, "means", _tuples(vectors))
+        if count == 0:
+            raise InputError("means: expected at least one component, got none")
+        object.__setattr__(self, "weights", _weights(self.weights, count))
+        object.__setattr__(self, "variance", _variance(self.variance, count))
+        given = range(count) if self.labels is None else self.labels
+        if isinstance(given, (str, int)) or len(given) != count:
+            raise InputError(f"labels: expected {count} whole numbers, one per component, got {given!r}")
+        labels = tuple(whole(f"labels[{i}]", label, least=-(10**9)) for i, label in enumerate(given))
+        object.__setattr__(self, "labels", labels)
+
+    @cached_property
+    def components(self) -> Components:
+        """Weights, variances and labels as arrays, (components,)."""
+        count = len(self.weights or ())
+        variances = np.full(count, self.variance) if np.isscalar(self.variance) else np.array(self.variance)
+        return Components(np.array(self.weights), variances.astype(float), np.array(self.labels, np.int64))
+
+    @cached_property
+    def _vectors(self) -> Array | None:
+        return None if self.means is None or isinstance(self.means, int) else np.array(self.means, dtype=float)
+
+    def dimensions(self, size: int) -> NDArray[np.int64]:
+        """Dimensions per level, see `GaussianInputs.dimensions`; mean vectors fix the size."""
+        vectors = self._vectors
+        if vectors is not None and size != vectors.shape[1]:
+            raise InputError(
+                f"size: the means are vectors of {vectors.shape[1]} entries, so the size is {vectors.shape[1]}, not "
+                f"{size}; give gram= (inner products) for a problem of any size"
+            )
+        return super().dimensions(size)
+
+    def mean_gram(self, fractions: Array) -> Array:
+        """Inner products of the means per level, (levels, components, components), for levels of these fractions."""
+        vectors = self._vectors
+        if vectors is not None:
+            edges = np.concatenate([[0], np.cumsum(self.dimensions(vectors.shape[1]))])
+            return np.array([vectors[:, a:b] @ vectors[:, a:b].T for a, b in pairwise(edges)])
+        gram = np.eye(len(self.components.weights)) if self.gram is None else np.array(self.gram, dtype=float)
+        return gram if gram.ndim == 3 else fractions[:, None, None] * gram
+
+    def mean_vectors(self, size: int) -> Array:
+        """The means, (components, N): those given, or vectors with their inner products.
+
+        The latter take the first coordinates of each level, which for Gaussian noise is as good a choice as any.
+        """
+        dimensions = self.dimensions(size)
+        if self._vectors is not None:
+            return self._vectors
+        means = np.zeros((len(self.components.weights), size))
+        first = 0
+        for b, (gram, count) in enumerate(zip(self.mean_gram(dimensions / size), dimensions, strict=True)):
+            rows = cholesky(gram)
+            rows = rows[:, np.abs(rows).max(0) > 0]
+            if rows.shape[1] > count:
+                raise InputError(
+                    f"size: level {b} would have {count} dimensions, but the means span {rows.shape[1]} there; use a "
+                    "larger size"
+                )
+            means[:, first : first + rows.shape[1]] = rows
+            first += int(count)
+        return means
+
+    def __repr__(self) -> str:
+        count = len(self.components.weights)
+        variance = self.components.variances
+        text = f"GaussianMixture({count} component{'s' * (count > 1)}, variance "
+        text += f"{variance[0]:g}" if np.ptp(variance) == 0 else f"{variance.min():g} to {variance.max():g}"
+        if np.ptp(self.components.weights) > 1e-12:
+            text += f", weights {self.components.weights.min():g} to {self.components.weights.max():g}"
+        if tuple(self.components.labels) != tuple(range(count)):
+            text += f", labels {self.components.labels.tolist()}"
+        if not isinstance(self.spectrum, Isotropic):
+            text += f", {self.spectrum!r}"
+        return text + ")"
+
+
+def _tuples(values: Array) -> Any:
+    """Nested tuples, which compare, hash and go to TOML."""
+    return tuple(_tuples(v) for v in values) if values.ndim > 1 else tuple(values.tolist())
+
+
+def _check_gram(gram: Array) -> None:
+    blocks = gram if gram.ndim == 3 else gram[None]
+    scale = max(1.0, float(np.abs(gram).max(initial=0.0)))
+    if np.abs(blocks - blocks.transpose(0, 2, 1)).max(initial=0.0) > 1e-12 * scale:
+        raise InputError("gram: expected a symmetric matrix of inner products")
+    low = float(np.linalg.eigvalsh(blocks).min(initial=0.0))
+    if low < -1e-10 * scale:
+        raise InputError(f"gram: no vectors have these inner products: it has the negative eigenvalue {low:.3g}")
+
+
+def _weights(given: Any, count: int) -> tuple[float, ...]:
+    if given is None:
+        return (1 / count,) * count
+    weights = array("weights", given, (count,))
+    if weights.min() <= 0:
+        raise InputError(f"weights: expected numbers above zero, got {weights.min():g}; leave such a component out")
+    if abs(weights.sum() - 1) > 1e-9:
+        raise InputError(f"weights: expected a sum of one, got {weights.sum():.10g}; divide them by their sum")
+    return tuple((weights / weights.sum()).tolist())
+
+
+def _variance(given: Any, count: int) -> float | tuple[float, ...]:
+    if np.ndim(given) == 0:
+        return number("variance", given, least=0)
+    values = array("variance", given, (count,))
+    for i, value in enumerate(values):
+        number(f"variance[{i}]", value, least=0)
+    return tuple(values.tolist())

@@ -1,0 +1,31 @@
+"""Square roots of positive, possibly singular matrices: rows X with X Xᵀ = C."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+
+def cholesky(C: Array) -> Array:
+    """Lower-triangular L with L Lᵀ = C for a positive, possibly singular C; lost pivots become zero columns."""
+    d = len(C)
+    L = np.zeros((d, d))
+    for j in range(d):
+        pivot = C[j, j] - L[j, :j] @ L[j, :j]
+        if pivot > 1e-14 * max(C[j, j], 1e-300):
+            L[j, j] = np.sqrt(pivot)
+            L[j + 1 :, j] = (C[j + 1 :, j] - L[j + 1 :, :j] @ L[j, :j]) / L[j, j]
+    return L
+
+
+def coordinates(gram: Array, width: int, triangular: bool) -> Array:
+    """Rows (d, width) with rows rowsᵀ = gram (d, d): lower triangular, or any where width is the whole space."""
+    values, vectors = np.linalg.eigh(gram)
+    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    if not triangular:
+        return root[:, ::-1][:, :width]
+    # R of a QR decomposition of the transpose is a Cholesky factor that survives singular matrices
+    lower = np.asarray(np.linalg.qr(root.T, mode="r")).T
+    return lower * np.where(np.diag(lower) < 0, -1.0, 1.0)

@@ -1,0 +1,77 @@
+"""Stability of the origin for two-layer ReLU networks with the logistic loss, where decay may win over the data.
+
+Near zero weights the output is small, so that a unit of direction û (length one) moves as
+
+    d|w|/dt = η v F(û) − ηβ |w|      dv/dt = η |w| F(û) − ηβ v      F(û) = E[(y − 1/2) g(û·x)],
+
+which grows only if F exceeds the decay β in some direction. With g = ReLU and a mixture, F is a sum of
+E[g(a + s ξ)] = a Φ(a/s) + s φ(a/s); its largest value lies in the span of the means. For the XOR mixture it is κ/8, the
+transition of Ben Arous, Gheissari, Huang and Jagannath (2023), whose value without noise is 1/8.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .data import GaussianMixture
+from .data.spectrum import Isotropic
+from .factors import cholesky
+from .network import Committee
+
+if TYPE_CHECKING:
+    from .problem import Problem
+
+Array = NDArray[np.float64]
+
+
+def largest_pull(gram: Array, weights: Array, variances: Array, labels: NDArray[np.int64]) -> float:
+    """max over directions of |E[(y − 1/2) g(û·x)]| for a mixture with isotropic noise."""
+    from scipy.optimize import minimize
+    from scipy.stats import norm
+
+    rows = cholesky(gram)
+    rows = rows[:, np.abs(rows).max(0) > 0]
+    signs = weights * (labels - 0.5)
+    spread = np.sqrt(variances)
+
+    def pull(u: Array, length: float = 1.0) -> float:
+        a = rows @ u / max(float(np.linalg.norm(u)), 1e-300) * length
+        with np.errstate(divide="ignore", invalid="ignore"):
+            noisy = a * norm.cdf(a / spread) + spread * norm.pdf(a / spread)
+        return float(signs @ np.where(spread > 0, noisy, np.maximum(a, 0.0)))
+
+    starts = np.concatenate([rows, -rows, np.random.default_rng(0).standard_normal((20, rows.shape[1]))])
+    best = abs(pull(np.ones(rows.shape[1]), 0.0))  # a direction that sees no mean
+    for sign in (1.0, -1.0):
+        for u in starts:
+            found = minimize(lambda u, sign=sign: -sign * pull(u), u, method="Nelder-Mead", options={"xatol": 1e-9})
+            best = max(best, -float(found.fun))
+    return best
+
+
+def warn_if_stable(problem: Problem) -> None:
+    """Warn where decay shrinks all weights to zero, whatever the data say."""
+    data, student, algorithm = problem.data, problem.student, problem.algorithm
+    if not (
+        algorithm.decay > 0
+        and problem.loss == "logistic"
+        and isinstance(data, GaussianMixture)
+        and isinstance(data.spectrum, Isotropic)
+        and isinstance(student, Committee)
+        and student.train_readout
+        and student.activation == "relu"
+        and problem.readout_rate == algorithm.rate
+    ):
+        return
+    parts = data.components
+    limit = largest_pull(data.mean_gram(np.ones(1))[0], parts.weights, parts.variances, parts.labels)
+    if algorithm.decay >= limit:
+        warnings.warn(
+            f"decay: {algorithm.decay:g} is not below {limit:.4g}, where the origin becomes stable: small weights "
+            "shrink to zero and the network learns nothing; use a smaller decay",
+            stacklevel=5,
+        )

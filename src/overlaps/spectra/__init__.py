@@ -1,0 +1,1 @@
+"""Spectra of Hessians and gradient matrices: operators, eigenpairs, alignment."""

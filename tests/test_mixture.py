@@ -1,0 +1,152 @@
+"""Gaussian mixtures as data: what they are, what is refused, and the problems made of them."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+import overlaps as ov
+from mixtures import XOR, classes, xor
+
+VECTORS = np.random.default_rng(0).standard_normal((3, 20)) / np.sqrt(20)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        ov.GaussianMixture(means=3),
+        ov.GaussianMixture(means=VECTORS, weights=[0.5, 0.3, 0.2]),
+        ov.GaussianMixture(gram=XOR, labels=[1, 1, 0, 0], variance=0.1),
+        ov.GaussianMixture(gram=[np.eye(2) * 0.2, np.eye(2) * 0.8], spectrum=ov.Spectrum([2.0, 0.5], [0.3, 0.7])),
+        ov.GaussianMixture(means=2, spectrum=ov.PowerLaw(4, 0.5), variance=[0.1, 0.3]),
+    ],
+)
+def test_mean_vectors_have_the_inner_products_asked_for(data):
+    size = 20
+    vectors = data.mean_vectors(size)
+    edges = np.concatenate([[0], np.cumsum(data.dimensions(size))])
+    gram = data.mean_gram(data.dimensions(size) / size)
+    for b in range(edges.size - 1):
+        part = vectors[:, edges[b] : edges[b + 1]]
+        np.testing.assert_allclose(part @ part.T, gram[b], atol=1e-14)
+
+
+def test_means_are_orthonormal_if_only_their_number_is_given():
+    np.testing.assert_allclose(ov.GaussianMixture(means=4).mean_gram(np.ones(1)), np.eye(4)[None])
+
+
+@pytest.mark.parametrize("data", [ov.GaussianMixture(means=3), ov.GaussianMixture(gram=XOR, labels=[0, 1, 2, 2])])
+def test_a_problem_survives_toml(data):
+    problem = ov.Problem(data=data, student=ov.Softmax(3), algorithm=ov.OnlineSGD(1.0, decay=0.1), loss="cross-entropy")
+    assert ov.Problem.from_toml(problem.to_toml()) == problem
+
+
+def test_mean_vectors_survive_toml():
+    problem = classes(3, means=VECTORS)
+    assert ov.Problem.from_toml(problem.to_toml()) == problem
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({}, "either means= .* or gram="),
+        ({"means": 2, "gram": np.eye(2)}, "either means= .* or gram="),
+        ({"means": 0}, "means: "),
+        ({"means": 2, "weights": [0.5, 0.6]}, "weights: expected a sum of one, got 1.1"),
+        ({"means": 2, "weights": [1.0, 0.0]}, "weights: expected numbers above zero"),
+        ({"means": 2, "weights": [1.0]}, "weights: expected shape"),
+        ({"means": 2, "variance": -0.1}, "variance"),
+        ({"means": 2, "variance": [0.1, -0.1]}, r"variance\[1\]"),
+        ({"means": 2, "labels": [0]}, "labels: expected 2 whole numbers"),
+        ({"means": 2, "labels": [0, 0.5]}, r"labels\[1\]"),
+        ({"gram": [[1, 2], [2, 1]]}, "gram: no vectors have these inner products"),
+        ({"gram": [[1, 0.1], [0.2, 1]]}, "gram: expected a symmetric matrix"),
+        ({"means": [[np.nan, 1.0]]}, "means: has entries that are not finite"),
+        ({"means": 2, "spectrum": "flat"}, "spectrum"),
+    ],
+)
+def test_mixtures_that_cannot_be_are_refused(change, message):
+    with pytest.raises(ov.InputError, match=message):
+        ov.GaussianMixture(**change)
+
+
+def test_mean_vectors_fix_the_size():
+    problem = classes(3, means=VECTORS)
+    with pytest.raises(ov.InputError, match="so the size is 20, not 30"):
+        ov.draw(problem, 30)
+    with pytest.raises(ov.InputError, match="the means span 3 there"):
+        ov.draw(classes(3), 2)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"loss": "square"}, "cross-entropy and Softmax go together"),
+        ({"student": ov.Committee(3)}, "cross-entropy and Softmax go together"),
+        ({"student": ov.Softmax(2)}, "labels: expected labels from 0 to 1 .* got 2"),
+        ({"student": ov.Committee(3), "loss": "logistic"}, "labels: expected labels from 0 to 1"),
+        ({"teacher": ov.Committee(1)}, "drop the teacher"),
+        ({"label_noise": 0.1}, "label_noise: the cross-entropy loss takes labels as they are"),
+        ({"loss": "hinge"}, "hinge"),
+        ({"data": ov.GaussianInputs()}, "teacher: these inputs carry no labels"),
+    ],
+)
+def test_problems_that_do_not_fit_together_are_refused(change, message):
+    parts = {
+        "data": ov.GaussianMixture(means=3),
+        "student": ov.Softmax(3),
+        "algorithm": ov.OnlineSGD(1.0),
+        "loss": "cross-entropy",
+    }
+    with pytest.raises(ov.InputError, match=message):
+        ov.Problem(**{**parts, **change})
+
+
+def test_starts_of_other_means_are_refused():
+    start = ov.draw(classes(3), 20)
+    with pytest.raises(ov.InputError, match="inputs of other means"):
+        ov.solve(classes(3, gram=2 * np.eye(3)), start, [1.0])
+    with pytest.raises(ov.InputError, match="no weights have these overlaps"):
+        ov.Start.from_overlaps(classes(3), Q=np.eye(3), m=1.1 * np.eye(3))
+
+
+def test_a_decay_that_wins_over_the_data_is_warned_of():
+    """Above the transition (0.0935 at variance 0.1) small weights shrink to nothing, and the warning says so."""
+    with pytest.warns(UserWarning, match="0.09348, where the origin becomes stable"):
+        problem = xor(decay=0.1)
+    start = ov.draw(problem, 200, seed=0, scale=0.3)
+    end = ov.sample(problem, start, [0.0, 400.0], runs=4, seed=0).data["v"].values[:, :, 0]
+    assert np.abs(end[:, 1]).max() < 0.1 * end[:, 0].max()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        xor(decay=0.09)
+
+
+def test_the_transition_without_noise_is_one_eighth():
+    with pytest.warns(UserWarning, match="0.125, where"):
+        xor(variance=0.0, decay=0.1251)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        xor(variance=0.0, decay=0.1249)
+
+
+def test_telling_representations():
+    assert repr(xor().data) == "GaussianMixture(4 components, variance 0.1, labels [1, 1, 0, 0])"
+    start = ov.draw(classes(3), 20)
+    assert repr(start) == "Start(weights and overlaps: K = 3, 3 means, 1 level, N = 20)"
+    run = ov.sample(classes(3), start, [1.0], runs=2)
+    assert "K = 3, 3 means, 1 level" in repr(run)
+    assert run.variables == ("Q", "m", "error")
+
+
+def test_results_of_mixtures_are_saved_and_read_back(tmp_path):
+    problem = xor()
+    start = ov.draw(problem, 30)
+    run = ov.sample(problem, start, [1.0, 2.0], runs=2, levels=True)
+    again = ov.load(run.save(tmp_path / "xor.nc"))
+    assert again.problem == problem
+    np.testing.assert_array_equal(again.data["m"], run.data["m"])
+    np.testing.assert_array_equal(again.start.m, start.m)
+    np.testing.assert_allclose(run.data["m_levels"].sum("level"), run.data["m"], atol=1e-14)
