@@ -9,6 +9,7 @@ import pytest
 
 import overlaps as ov
 from mixtures import XOR, classes, xor
+from overlaps.origin import largest_pull
 
 VECTORS = np.random.default_rng(0).standard_normal((3, 20)) / np.sqrt(20)
 
@@ -130,6 +131,13 @@ def test_the_transition_without_noise_is_one_eighth():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         xor(variance=0.0, decay=0.1249)
+
+
+@pytest.mark.parametrize("variance", [0.01, 0.1, 1.0])
+def test_the_transition_of_xor_is_that_of_its_law(variance):
+    gram = np.array(XOR, dtype=float)
+    found = largest_pull(gram, np.full(4, 0.25), np.full(4, variance), np.array([1, 1, 0, 0]))
+    assert found == pytest.approx(ov.laws.xor_transition(variance), rel=1e-6)
 
 
 def test_telling_representations():

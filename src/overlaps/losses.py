@@ -248,11 +248,15 @@ def cross_entropy() -> tuple[Any, Any, Any]:
     def curvature(lam, nu, c, v, u, ll, lv, vv):  # pragma: no cover - compiled
         norm = logsum(lam)
         for i in range(lam.size):
+            ll[i, i] = np.exp(lam[i] - norm)
+        for i in range(lam.size):
+            for j in range(i):
+                ll[i, j] = ll[j, i] = -ll[i, i] * ll[j, j]
+        for i in range(lam.size):
+            ll[i, i] *= 1.0 - ll[i, i]
             for j in range(lam.size):
-                ll[i, j] = -np.exp(lam[i] - norm) * np.exp(lam[j] - norm)
                 lv[i, j] = 0.0
                 vv[i, j] = 0.0
-            ll[i, i] += np.exp(lam[i] - norm)
 
     return kernel, value, curvature
 

@@ -1,9 +1,9 @@
 """Macro: the limit N → ∞, an ordinary differential equation per eigenvalue of the input covariance.
 
 The equation is in `overlaps.motion`, or in moments of the covariance in `overlaps.hierarchy`. It is integrated by an
-explicit Runge-Kutta method of order 8, or the implicit one of `overlaps.implicit` where levels are fast and times long;
-either lands on every requested time (no interpolation). The whole solution is computed twice, with a looser tolerance
-and a coarser average the second time; their difference is the accuracy stated.
+explicit Runge-Kutta method of order 8 (5 where averages jump), or the implicit one of `overlaps.implicit` where levels
+are fast and times long; either lands on every requested time (no interpolation). The whole solution is computed twice,
+with a looser tolerance and a coarser average the second time; their difference is the accuracy stated.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.integrate import DOP853
+from scipy.integrate import DOP853, RK45
 
 from .averages import ClosedForm, Method, method_for
 from .checks import grid, number
@@ -40,7 +40,7 @@ class _Stopped(Exception):
 def integrate(
     motion: EquationOfMotion, y: Array, times: Array, rtol: float, steps: type | None = None, parts: int = 1
 ) -> Array:
-    """States at `times`, (times, unknowns), from y at time zero, by DOP853 or Radau: the cheaper, if none is named.
+    """States at `times`, (times, unknowns), from y at time zero, by an explicit method or Radau, the cheaper if not named.
 
     Radau takes at least `parts` steps to each time: solutions whose steps are as long as times are apart, whatever the
     tolerance, could not tell their error from each other otherwise.
@@ -50,7 +50,9 @@ def integrate(
     if not np.isfinite(motion(0.0, y)).all():
         raise _Stopped(states, t, y, "the equations are not finite at the start")
     last, atol = max(float(times[-1]), 1e-12), rtol * 1e-3
-    kind = steps or (Radau if is_stiff(motion, y, times) else DOP853)
+    # a method of high order takes jumps of the averages for errors, and shortens its steps
+    explicit = RK45 if motion.method.jumps else DOP853
+    kind = steps or (Radau if is_stiff(motion, y, times) else explicit)
     solver = kind(motion, 0.0, y, last, rtol=rtol, atol=atol)
     count, mark = 0, 0.0
     for target in times:
@@ -128,7 +130,8 @@ def solve(
     wanted = how.default_accuracy if accuracy is None else number("accuracy", accuracy, above=0)
     accepted = max(1e-6, 10 * wanted) if accuracy is None else wanted
     closed = isinstance(how, ClosedForm)
-    rtol = max(1e-13, wanted / (300 if closed else 10))
+    least = 1e-4 if how.jumps else 1e-13
+    rtol = max(least, wanted / (300 if closed else 10))
     if not closed:
         _check_quadrature(equation(problem, start, how), start, accepted)
     first, steps, parts = rtol, None, 1
@@ -154,8 +157,10 @@ def solve(
         if reached <= wanted:
             return result
         better = how.finer()
-        exhausted = better is None and rtol <= 1e-13
-        if exhausted or reached > before / how.gain:  # or refining does not help
+        exhausted = better is None and rtol <= least
+        # refining does not help; but between random points, which have no gain to keep, one comparison says little
+        helpless = reached > before / how.gain and (how.gain > 1 or better is None)
+        if exhausted or helpless:
             if reached <= accepted or not motion.implicit:
                 break
             # implicit steps round differently for equal students, who part on a saddle; explicit ones keep them equal
@@ -164,7 +169,7 @@ def solve(
             evaluations += motion.evaluations
             continue
         before, rough = reached, fine
-        how, rtol = better or how, max(1e-13, rtol / 30)
+        how, rtol = better or how, max(least, rtol / 30)
     if reached <= accepted:
         return result
     apart = np.abs((fine.data[worst] - rough.data[worst]).values[0]).reshape(t.size, -1)

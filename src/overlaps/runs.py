@@ -194,10 +194,8 @@ def record(
     looked: dict[int, list[dict[str, Array]]] = {}
     horizon = total + 1
     diverged: list[_Diverged] = []
-    cores = os.cpu_count() or 1
-    workers = min(runs, cores)
-    # the products of an observer are large, those of a run are not
-    with threadpool_limits(limits=cores // workers if observed else 1), ThreadPoolExecutor(workers) as pool, bar:
+    workers = min(runs, os.cpu_count() or 1)
+    with threadpool_limits(limits=1), ThreadPoolExecutor(workers) as pool, bar:
         futures = [pool.submit(one, run) for run in range(runs)]
         try:
             for future in futures:

@@ -108,6 +108,7 @@ class ClosedForm:
         self.name = f"closed form ({activation})"
         self.default_accuracy = 1e-9
         self.gain = 3.0
+        self.jumps = False
 
     def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
         """Averages at field covariance C (K+M, K+M) and readout v (K,); fields have mean zero."""

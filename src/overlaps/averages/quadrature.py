@@ -151,6 +151,11 @@ class FieldRule:
         return 1e-6 if self.is_tensor else 1e-3
 
     @property
+    def jumps(self) -> bool:
+        """Whether averages jump a little as points that do not move with the fields cross a kink."""
+        return not self.is_tensor and any(self.kinks)
+
+    @property
     def gain(self) -> float:
         """What a refinement must gain on a smooth integrand; a tensor rule that gains less has met a kink."""
         return 3.0 if self.is_tensor else 1.0
@@ -196,9 +201,10 @@ class LossQuadrature:
             rule = FieldRule(kinks, labelled=labelled)
         self.rule = rule
         self.name = f"quadrature ({self.rule.name})"
-        self.default_accuracy, self.gain = self.rule.default_accuracy, self.rule.gain
+        self.default_accuracy, self.gain, self.jumps = self.rule.default_accuracy, self.rule.gain, self.rule.jumps
         if not problem.data.components.variances.any():
             self.name, self.default_accuracy, self.gain = "values at the means (no noise)", 1e-9, 3.0
+            self.jumps = False
 
     def coarser(self) -> LossQuadrature:
         return LossQuadrature(self.problem, self.teacher_readout, self.rule.coarser())
@@ -286,7 +292,7 @@ class SquareQuadrature:
         self.kinks = [student.g.kinks] * student.units + [teacher.g.kinks] * teacher.units
         self.rule = rule or FieldRule(self.kinks)
         self.name = f"quadrature ({self.rule.name})"
-        self.default_accuracy, self.gain = self.rule.default_accuracy, self.rule.gain
+        self.default_accuracy, self.gain, self.jumps = self.rule.default_accuracy, self.rule.gain, self.rule.jumps
         self._pair_rules: dict[tuple[tuple[float, ...], ...], FieldRule] = {}
         self._teacher_products: tuple[bytes, Array] = (b"", np.empty(0))
 

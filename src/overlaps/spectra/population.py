@@ -1,0 +1,341 @@
+"""Population Hessian and G-matrix of a network on isotropic Gaussian mixtures, exact at any noise.
+
+Both are made of averages E[f x xᵀ] with a scalar weight f of the fields and the label: f = ∂²loss/∂λ_i∂λ_j in block
+(w_i, w_j) of the Hessian, f = δ_i δ_j, δ = ∂loss/∂λ, in that of the G-matrix, the mean outer product of gradients. With
+U an orthonormal basis of the span of students, teachers and means and u = Uᵀx (`span`),
+
+    E[f x xᵀ] = U E[f u uᵀ] Uᵀ + bulk (I − U Uᵀ),      bulk = Σ_c p_c s_c E_c[f]:
+
+at most K + M + P outliers, the eigenvalues of a small matrix, and one bulk eigenvalue. The other blocks are averages
+over u and the fields alone: E[∂²loss/∂λ_i∂v_j x], E[∂²loss/∂v_i∂v_j], and δ_i γ_j, γ_i γ_j with γ = ∂loss/∂v. For small
+noise the block is close to Σ_c p_c E_c[f] μ_c μ_cᵀ (`leading`), with as many outliers as the means have dimensions.
+
+Derivatives are with respect to w = W/√N and v. Weight decay is not included. Where an activation has a kink, as ReLU
+at zero, second derivatives are those almost everywhere, as in the matrices of samples that these are the limit of.
+
+Reference: Ben Arous, Gheissari, Huang and Jagannath, High-dimensional SGD aligns with emerging outlier eigenspaces,
+arXiv:2310.03010, Lemmas 3.1 to 3.3 and 4.1 to 4.5, which are expansions of these averages.
+
+>>> import overlaps as ov
+>>> problem = ov.Problem(
+...     data=ov.GaussianMixture(means=3, variance=0.1), student=ov.Softmax(3), loss="cross-entropy",
+...     algorithm=ov.OnlineSGD(1.0),
+... )
+>>> origin = ov.Start.from_overlaps(problem, Q=[[0.0] * 3] * 3)
+>>> block = population(problem, origin).block(0)  # all probabilities are 1/3: (2/9) (Σ_c μ_c μ_cᵀ/3 + I/10)
+>>> (9 / 2 * block.values).round(6).tolist(), round(9 / 2 * block.bulk, 6)
+([0.433333, 0.433333, 0.433333], 0.1)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+from numba import njit
+from numpy.typing import ArrayLike, NDArray
+
+from ..averages.quadrature import LossQuadrature
+from ..checks import array, whole
+from ..errors import InputError, unknown
+from ..network import Softmax
+from ..problem import Problem
+from ..start import Start
+from .operators import SymmetricOperator
+from .span import Component, Span, first_moments, second_moments, span
+
+Array = NDArray[np.float64]
+Kind = Literal["hessian", "gradient"]
+KINDS = ("hessian", "gradient")
+CHUNK = 2**22  # numbers of second derivatives held at a time
+
+
+@njit
+def _curvatures(curvature, H, K, c, v, u, ll, lv, vv):  # pragma: no cover - compiled
+    one, two, three = np.empty((K, K)), np.empty((K, K)), np.empty((K, K))
+    for s in range(H.shape[0]):
+        curvature(H[s, :K], H[s, K:], c, v, u, one, two, three)
+        pair = 0
+        for i in range(K):
+            for j in range(K):
+                lv[s, i, j] = two[i, j]
+            for j in range(i, K):
+                ll[s, pair] = one[i, j]
+                vv[s, pair] = three[i, j]
+                pair += 1
+
+
+@njit
+def _products(kernel, H, K, c, v, u, ll, lv, vv):  # pragma: no cover - compiled
+    dlam, dv = np.empty(K), np.empty(K)
+    for s in range(H.shape[0]):
+        kernel(H[s, :K], H[s, K:], c, v, u, 0.0, dlam, dv)
+        pair = 0
+        for i in range(K):
+            for j in range(K):
+                lv[s, i, j] = dlam[i] * dv[j]
+            for j in range(i, K):
+                ll[s, pair] = dlam[i] * dlam[j]
+                vv[s, pair] = dv[i] * dv[j]
+                pair += 1
+
+
+def sample_weights(problem: Problem, point: Start, kind: Kind, part: Component) -> tuple[Array, Array, Array]:
+    """Weights f at the nodes of a component.
+
+    Those of blocks (w_i, w_j) and (v_i, v_j), first and last, for the pairs i ≤ j in the order of `np.triu_indices`,
+    (points, pairs); those of (w_i, v_j), (points, K, K).
+    """
+    K, points = problem.student.units, len(part.fields)
+    pairs = K * (K + 1) // 2
+    ll, lv, vv = np.empty((points, pairs)), np.empty((points, K, K)), np.empty((points, pairs))
+    v, u = point.v.copy(), np.ascontiguousarray(point.u)
+    run, function = (_curvatures, problem.curvature) if kind == "hessian" else (_products, problem.kernel)
+    run(function, part.fields, K, part.label, v, u, ll, lv, vv)
+    return ll, lv, vv
+
+
+def _square(pairs: Array, K: int) -> Array:
+    """Values for the pairs i ≤ j on the first axis, as symmetric in the two first axes, (K, K, ...)."""
+    upper = np.triu_indices(K)
+    full = np.empty((K, K, *pairs.shape[1:]))
+    full[upper] = full[upper[::-1]] = pairs
+    return full
+
+
+@dataclass(frozen=True, eq=False)
+class LowRankPlusIdentity:
+    """U core Uᵀ + bulk (I − U Uᵀ), symmetric, of `dimension` N (None in the limit of infinite size).
+
+    Attributes
+    ----------
+    core: (r, r).
+    bulk: the eigenvalue of all directions outside the span of U.
+    basis: U (N, r), or None for a point without weights; values and alignments need none.
+    """
+
+    core: Array
+    bulk: float
+    basis: Array | None
+    dimension: int | None
+
+    @cached_property
+    def _eigen(self) -> tuple[Array, Array]:
+        values, vectors = np.linalg.eigh(self.core)
+        order = np.argsort(-np.abs(values - self.bulk), kind="stable")
+        return values[order], vectors[:, order]
+
+    @property
+    def values(self) -> Array:
+        """Eigenvalues within the span, (r,), those farthest from the bulk first."""
+        return self._eigen[0]
+
+    @property
+    def coordinates(self) -> Array:
+        """Their eigenvectors in the basis, in columns, (r, r)."""
+        return self._eigen[1]
+
+    @property
+    def vectors(self) -> Array:
+        """Their eigenvectors, in columns, (N, r)."""
+        return self._need_basis() @ self.coordinates
+
+    def alignment(self, direction: ArrayLike, count: int) -> float:
+        """ρ of a direction in the basis (r,) with the span of the first `count` eigenvectors: |P a|/|a|."""
+        a = array("direction", direction, (len(self.core),))
+        count = whole("count", count, least=1, most=len(self.core))
+        length = float(np.linalg.norm(a))
+        if length == 0:
+            raise InputError("direction: expected a vector that is not zero, which has no direction")
+        return min(float(np.linalg.norm(self.coordinates[:, :count].T @ a)) / length, 1.0)
+
+    def dense(self) -> Array:
+        """The matrix, (N, N)."""
+        return self.operator().dense()
+
+    def operator(self) -> SymmetricOperator:
+        """The matrix by its products."""
+        U = self._need_basis()
+        shifted = self.core - self.bulk * np.eye(len(self.core))
+        return SymmetricOperator(len(U), lambda V: self.bulk * V + U @ (shifted @ (U.T @ V)), "population matrix")
+
+    def _need_basis(self) -> Array:
+        if self.basis is None:
+            raise InputError(
+                "point: vectors in N dimensions need weights, this point has overlaps only; use Start.from_weights, or "
+                "values, coordinates and alignment, which need none"
+            )
+        return self.basis
+
+    def __repr__(self) -> str:
+        listed = ", ".join(f"{value:.4g}" for value in self.values[:5]) + (", ..." if len(self.values) > 5 else "")
+        size = "infinite size" if self.dimension is None else f"N = {self.dimension}"
+        return f"LowRankPlusIdentity({size}: {listed}; bulk {self.bulk:.4g})"
+
+
+@dataclass(frozen=True, eq=False)
+class PopulationMatrix:
+    """The population Hessian or G-matrix at one point, block by block; made by `population`.
+
+    Attributes
+    ----------
+    kind: "hessian" or "gradient".
+    cores: E[f u uᵀ] of block (w_i, w_j), (K, K, r, r).
+    weights: p_c E_c[f] of block (w_i, w_j), (components, K, K).
+    crossed: E[f u] of block (w_i, v_j), (K, r, K), or None without a second layer.
+    readout: block (v, v), (K, K), or None without a second layer.
+    span: the basis, with the coordinates of students and means.
+    accuracy: largest change of an entry when the rule of integration is made coarser, in units of the largest entry.
+    """
+
+    kind: Kind
+    cores: Array
+    weights: Array
+    crossed: Array | None
+    readout: Array | None
+    span: Span
+    accuracy: float
+
+    def block(self, i: int | Literal["v"], j: int | None = None) -> LowRankPlusIdentity:
+        """Block (w_i, w_j), by default (w_i, w_i); "v": block (v, v), whose basis is the identity."""
+        if isinstance(i, str):
+            if i != "v" or j is not None:
+                raise InputError(f"block: expected numbers of students, or 'v' alone, got {i!r}, {j!r}")
+            readout = self._second_layer(self.readout)
+            return LowRankPlusIdentity(readout, 0.0, np.eye(len(readout)), len(readout))
+        i, j = self._student(i), self._student(i if j is None else j)
+        bulk = float(self._variances @ self.weights[:, i, j])
+        return LowRankPlusIdentity(self.cores[i, j], bulk, self.span.basis, self.span.size)
+
+    def cross(self, i: int) -> Array:
+        """Block (w_i, v), (N, K)."""
+        crossed = self._second_layer(self.crossed)[self._student(i)]
+        if self.span.basis is None:
+            raise InputError(
+                "point: a block of N rows needs weights, this point has overlaps only; use from_weights, or crossed"
+            )
+        return self.span.basis @ crossed
+
+    def leading(self, i: int, j: int | None = None) -> LowRankPlusIdentity:
+        """Σ_c p_c E_c[f] μ_c μ_cᵀ, what block (w_i, w_j) becomes as the noise vanishes."""
+        i, j = self._student(i), self._student(i if j is None else j)
+        means = self.span.means
+        if not len(means):
+            raise InputError("leading: these inputs have no means; it is for mixtures, use block")
+        core = (means.T * self.weights[:, i, j]) @ means
+        return LowRankPlusIdentity(core, 0.0, self.span.basis, self.span.size)
+
+    def alignment_of_student(self, i: int, count: int) -> float:
+        """ρ(w_i, span of the `count` eigenvectors of block (w_i, w_i) farthest from the bulk)."""
+        return self.block(i).alignment(self.span.students[self._student(i)], count)
+
+    def alignment_of_mean(self, mean: int, i: int, count: int) -> float:
+        """ρ(μ, span of the `count` eigenvectors of block (w_i, w_i) farthest from the bulk)."""
+        mean = whole("mean", mean, least=0, most=len(self.span.means) - 1)
+        return self.block(i).alignment(self.span.means[mean], count)
+
+    @property
+    def _variances(self) -> Array:
+        data = self.span.problem.data
+        return data.components.variances * data.eigenvalues[0]
+
+    def _student(self, i: int) -> int:
+        return whole("block", i, least=0, most=len(self.cores) - 1)
+
+    def _second_layer(self, part: Array | None) -> Array:
+        if part is None:
+            raise InputError("block: softmax regression has no second layer; use the blocks (w_i, w_j)")
+        return part
+
+    def __repr__(self) -> str:
+        K, r = len(self.cores), self.span.rank
+        size = "infinite size" if self.span.size is None else f"N = {self.span.size}"
+        return f"PopulationMatrix({self.kind}, {K} units, {size}, span of {r}; accuracy {self.accuracy:.1g})"
+
+
+def population(problem: Problem, point: Start, kind: Kind = "hessian") -> PopulationMatrix:
+    """The population Hessian, or G-matrix (``"gradient"``), at weights or overlaps.
+
+    Parameters
+    ----------
+    problem: with isotropic Gaussian inputs or mixtures, of any loss.
+    point: students and readouts; without weights there is everything but vectors in N dimensions.
+    """
+    check_kind(problem, kind)
+    inside = span(problem, point)
+    K, two_layers = problem.student.units, not isinstance(problem.student, Softmax)
+
+    pairs = K * (K + 1) // 2
+
+    def average(quadrature: LossQuadrature) -> list[Array]:
+        cores, crossed = np.zeros((pairs, inside.rank, inside.rank)), np.zeros((K * K, inside.rank))
+        weights, readout = [], np.zeros(pairs)
+        for part in inside.components(quadrature):
+            weights.append(np.zeros(pairs))
+            for piece in pieces(part, K):
+                ll, lv, vv = sample_weights(problem, point, kind, piece)
+                weights[-1] += piece.weight * (piece.node_weights @ ll)
+                cores += piece.weight * second_moments(piece, inside.seen, ll)
+                if two_layers:
+                    crossed += piece.weight * first_moments(piece, inside.seen, lv.reshape(-1, K * K))
+                    readout += piece.weight * (piece.node_weights @ vv)
+        return [cores, np.array(weights), crossed, readout]
+
+    (cores, weights, crossed, readout), accuracy = _refined(average, LossQuadrature(problem, point.u))
+    cores, weights = _square(cores, K), _square(weights.T, K).transpose(2, 0, 1)
+    if not two_layers:
+        return PopulationMatrix(kind, cores, weights, None, None, inside, accuracy)
+    crossed = crossed.reshape(K, K, inside.rank).swapaxes(1, 2)
+    return PopulationMatrix(kind, cores, weights, crossed, _square(readout, K), inside, accuracy)
+
+
+def readout_block(problem: Problem, point: Start, kind: Kind = "hessian") -> Array:
+    """Block (v, v) alone, (K, K), without a check of its accuracy: some 1e-3 of its size beyond two fields."""
+    check_kind(problem, kind)
+    if isinstance(problem.student, Softmax):
+        raise InputError("student: softmax regression has no second layer; use population(...).block(i)")
+    inside = span(problem, point)
+    total = sum(
+        part.weight * (part.node_weights @ sample_weights(problem, point, kind, part)[2])
+        for part in inside.components(LossQuadrature(problem, point.u))
+    )
+    return _square(np.asarray(total), problem.student.units)
+
+
+def check_kind(problem: Problem, kind: str) -> None:
+    """Refuse a kind that does not exist, or one that this problem has no law for."""
+    if kind not in KINDS:
+        raise unknown("kind", str(kind), KINDS)
+    if kind == "gradient" and problem.label_noise:
+        raise InputError("label_noise: the G-matrix is that of labels without noise; use label_noise=0, or the Hessian")
+
+
+def pieces(part: Component, K: int) -> list[Component]:
+    """The component in pieces whose second derivatives fit into memory."""
+    step = max(1, CHUNK // (3 * K * K))
+    cuts = [slice(first, first + step) for first in range(0, len(part.fields), step)]
+    return [
+        part._replace(nodes=part.nodes[cut], node_weights=part.node_weights[cut], fields=part.fields[cut])
+        for cut in cuts
+    ]
+
+
+def _refined(average: Callable[[LossQuadrature], list[Array]], rule: LossQuadrature) -> tuple[list[Array], float]:
+    """Averages to the accuracy that the rule is meant for, or the best within its budget, and the accuracy reached."""
+    earlier = [average(rule.coarser())]
+    if rule.gain <= 1:  # the error of random points is random: one difference may be small by chance
+        earlier.insert(0, average(rule.coarser().coarser()))
+    while True:
+        found = average(rule)
+        scale = max(float(np.abs(part).max(initial=0.0)) for part in found) or 1.0
+        apart = [
+            max(float(np.abs(a - b).max(initial=0.0)) for a, b in zip(found, other, strict=True)) for other in earlier
+        ]
+        accuracy = max(1e-15, max(apart) / scale)
+        finer = rule.finer()
+        if accuracy <= rule.default_accuracy or finer is None:
+            return found, accuracy
+        earlier, rule = [*earlier[1:], found], finer
