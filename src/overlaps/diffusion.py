@@ -13,7 +13,9 @@ up to what is the same for all samples. Over many steps that is
 kept). h is `overlaps.motion`; noise of covariance Σ is Σ_i √p_i g_i (ξ_i − E ξ) with standard normal g_i, over frozen
 Sobol points i of the sample: no matrix is formed or factored. The drift is integrated by Runge-Kutta steps of order
 four, short against its relaxation; the cost does not depend on N at all, but fluctuations are Gaussian only in the
-limit, and boundaries (a student on its teacher) are not respected: there the exact chain is the one to use.
+limit. Noise may carry overlaps beyond what weights can have, where Q_b − A_b G_b⁻¹ A_bᵀ, the students without their
+part along fixed directions, has a negative eigenvalue: it is set to zero if it is small as noise is, and an error
+otherwise.
 """
 
 from __future__ import annotations
@@ -31,7 +33,7 @@ from .factors import coordinates
 from .motion import EquationOfMotion
 from .problem import Problem
 from .runs import Visit
-from .start import Start
+from .start import LIMIT, Start
 
 Array = NDArray[np.float64]
 POINTS = 8  # log2 of the sample points per component, before mirroring
@@ -102,6 +104,7 @@ class Diffusion:
         self.z = half.reshape(len(half), B, K + F)
         self.component = np.repeat(np.arange(parts.weights.size), len(half))
         self.weights = parts.weights[self.component] / len(half)
+        self.inverse = np.linalg.pinv(start.G, hermitian=True) if F else start.G
         rate = problem.algorithm.rate
         self.scale = rate**2 * np.outer(parts.variances, problem.data.eigenvalues * start.fractions)
 
@@ -151,25 +154,36 @@ class Diffusion:
         self.y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4) + np.sqrt(h / self.size) * self._noise()
         return h
 
+    def _return(self, time: float) -> None:
+        """Back to overlaps that weights can have, if they are not far."""
+        if not np.isfinite(self.y).all():
+            return  # has diverged, which the record of the run will say
+        Q, A, _ = self.motion.unpack(self.y)
+        for b in range(self.motion.B):
+            along = A[:, :, b] @ self.inverse[b] @ A[:, :, b].T
+            values, vectors = np.linalg.eigh(Q[:, :, b] - along)
+            if values[0] >= 0:
+                continue
+            if values[0] < -3 / np.sqrt(self.size) * max(float(np.trace(Q[:, :, b])), 1.0):
+                raise NumericalError(
+                    f"diffusion: no weights have the overlaps at time {time:g} (the matrix of level {b} has the "
+                    f"eigenvalue {values[0]:.3g}): noise is too large for a diffusion; use method='exact', or a larger "
+                    "size",
+                    quantity="Q",
+                    time=time,
+                )
+            Q[:, :, b] = along + (vectors * np.maximum(values, 0)) @ vectors.T
+
     def visit(self, stops: NDArray[np.int64]) -> Visit:
         """Go to each step of `stops` and tell the overlaps there."""
         Q, A, v = [], [], []
         for stop in stops:
             left = (int(stop) - self.done) / self.size
-            while left > 1e-12:
+            while left > 1e-12 and np.abs(self.y).max() < LIMIT:
                 left -= self._step(left)
+                self._return(int(stop) / self.size - left)
             self.done = int(stop)
             q, a, readout = self.motion.unpack(self.y)
-            gram = self.motion.covariance(self.y)
-            low = float(np.linalg.eigvalsh(gram)[0]) if np.isfinite(gram).all() else 0.0
-            if low < -3 / np.sqrt(self.size) * max(1.0, float(np.trace(gram))):
-                raise NumericalError(
-                    f"diffusion: the covariance of the fields has the negative eigenvalue {low:.3g} at time "
-                    f"{self.done / self.size:g}: noise has carried the overlaps beyond what weights can have; use "
-                    "method='exact', or a larger size",
-                    quantity="Q",
-                    time=self.done / self.size,
-                )
             Q.append(np.moveaxis(q, -1, 0).copy())
             A.append(np.moveaxis(a, -1, 0).copy())
             v.append(readout.copy())
