@@ -15,7 +15,7 @@ HOME = Path(ov.__file__).parent
 MODULES = sorted(HOME.rglob("*.py"))
 LEFT = {
     "problem", "data", "network", "averages", "activations", "losses", "algorithms", "start", "macro", "meso", "micro",
-    "runs", "trajectory", "motion", "hierarchy", "laws",
+    "runs", "trajectory", "motion", "hierarchy", "laws", "spectra", "diffusion", "factors", "origin",
 }  # fmt: skip
 RIGHT = {"plot", "cli", "papers", "experiment"}
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import warnings
 
+import matplotlib
+
+matplotlib.use("Agg")
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import overlaps as ov
 from mixtures import XOR, classes, xor
+from overlaps.experiment import Experiment
 from overlaps.origin import largest_pull
 
 VECTORS = np.random.default_rng(0).standard_normal((3, 20)) / np.sqrt(20)
@@ -158,3 +164,84 @@ def test_results_of_mixtures_are_saved_and_read_back(tmp_path):
     np.testing.assert_array_equal(again.data["m"], run.data["m"])
     np.testing.assert_array_equal(again.start.m, start.m)
     np.testing.assert_allclose(run.data["m_levels"].sum("level"), run.data["m"], atol=1e-14)
+
+
+SPEC = """
+loss = "cross-entropy"
+[data]
+kind = "GaussianMixture"
+means = 3
+weights = [0.5, 0.3, 0.2]
+variance = 0.1
+[student]
+kind = "Softmax"
+classes = 3
+[algorithm]
+rate = 1.0
+decay = 0.01
+[run]
+size = 60
+last = 4.0
+count = 5
+meso_runs = 20
+micro_runs = 4
+"""
+
+
+def test_a_spec_runs_at_all_scales(tmp_path):
+    experiment = Experiment.from_toml(SPEC)
+    assert "softmax of 3 classes" in experiment.describe()
+    outcome = experiment.execute(tmp_path / "out", progress=False)
+    assert outcome.figure_path.is_file() and set(outcome.results) == {"macro", "meso", "micro"}
+    assert Experiment.from_toml((tmp_path / "out" / "spec.toml").read_text()) == experiment
+    cited = " ".join(outcome.results["meso"].citations())
+    assert "effective dynamics" in cited and "outlier eigenspaces" in cited
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    k=st.integers(2, 4),
+    softmax=st.booleans(),
+    activation=st.sampled_from(["relu", "tanh"]),
+    variance=st.floats(0, 3),
+    length=st.floats(0, 3),
+    rate=st.floats(1e-2, 20),
+    decay=st.floats(0, 1),
+    size=st.integers(1, 40),
+    seed=st.integers(0, 5),
+)
+def test_fuzzed_mixtures_give_finite_trajectories_or_typed_refusals(
+    k, softmax, activation, variance, length, rate, decay, size, seed
+):
+    """Never a NaN, never an error of another type."""
+    rng = np.random.default_rng(seed)
+    rows = rng.standard_normal((k, 3))
+    student = ov.Softmax(k) if softmax else ov.Committee(2, activation, [1.0, -0.5], train_readout=True)
+    labels = None if softmax else (np.arange(k) % 2).tolist()
+    results = []
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of a decay that wins
+        problem = ov.Problem(
+            data=ov.GaussianMixture(
+                gram=length**2 * rows @ rows.T / 3, labels=labels, variance=variance, weights=rng.dirichlet([3.0] * k)
+            ),
+            student=student,
+            algorithm=ov.OnlineSGD(rate, decay=decay),
+            loss="cross-entropy" if softmax else "logistic",
+        )
+    try:
+        start = ov.draw(problem, size, seed=1)
+    except ov.InputError as refusal:
+        assert "span" in str(refusal)
+        return
+    for scale in (lambda: ov.solve(problem, start, [0.5, 2.0]), lambda: ov.sample(problem, start, [0.5, 2.0], runs=2)):
+        try:
+            results.append(scale())
+        except ov.NumericalError as error:
+            assert error.quantity and np.isfinite(error.time)
+            results += [error.partial] if error.partial is not None else []
+        except ov.InputError as refusal:
+            assert "overshoots" in str(refusal)
+    for result in results:
+        for name in result.variables:
+            assert np.isfinite(result.data[name].values).all()

@@ -165,6 +165,26 @@ def test_long_times_with_noise(k, variance, time, m, R):
     np.testing.assert_allclose(perpendicular(data)[0, 0, 0, 0], R, atol=digit)
 
 
+def test_little_noise_tends_to_the_flow_without_it():
+    """ReLU units slide along their kinks without noise, which macro refuses; with little it is near the law of that."""
+    v, mu, nu = np.array([1.0, -0.9]), np.array([0.3, 0.1]), np.array([0.1, 0.3])
+    still = xor(2, variance=0.0, decay=0.05, readout=v)
+    Q = np.outer(mu, mu) + np.outer(nu, nu)
+    start = ov.Start.from_overlaps(still, Q=Q, m=xor_overlaps(mu, nu))
+    with pytest.raises(ov.InputError, match="slides along its kinks"):
+        ov.solve(still, start, [1.0])
+    flow = ov.laws.xor_flow(v, mu, nu, 0.05, [5.0, 20.0])
+    apart = []
+    for variance in (1e-2, 2.5e-3):
+        noisy = xor(2, variance=variance, decay=0.05, readout=v)
+        start = ov.Start.from_overlaps(noisy, Q=Q, m=xor_overlaps(mu, nu))
+        data = ov.solve(noisy, start, [5.0, 20.0], accuracy=1e-3).data
+        ours = (data["v"].values[0], data["m"].values[0, :, :, 0], data["m"].values[0, :, :, 2])
+        apart.append(max(np.abs(a - b).max() for a, b in zip(ours, flow, strict=True)))
+    # the error is of the order of the square root of the variance
+    assert apart[1] < 0.1 and 0.35 < apart[1] / apart[0] < 0.65
+
+
 def test_the_moment_hierarchy_refuses_means():
     with pytest.raises(ov.InputError, match="inputs of mean zero"):
         ov.solve(classes(3), ov.draw(classes(3), 20), [1.0], system="moments")

@@ -16,10 +16,20 @@ PLACKETT = "R. L. Plackett, A reduction formula for normal multivariate integral
 CHO_SAUL = "Y. Cho and L. K. Saul, Kernel methods for deep learning, NeurIPS (2009)."
 TREFETHEN = "L. N. Trefethen, Exactness of quadrature formulas, SIAM Review 64, 132 (2022)."
 OWEN = "A. B. Owen, Scrambling Sobol' and Niederreiter-Xing points, Journal of Complexity 14, 466 (1998)."
+EFFECTIVE = (
+    "G. Ben Arous, R. Gheissari and A. Jagannath, High-dimensional limit theorems for SGD: effective dynamics and critical "
+    "scaling, NeurIPS (2022)."
+)
+OUTLIERS = (
+    "G. Ben Arous, R. Gheissari, J. Huang and A. Jagannath, High-dimensional SGD aligns with emerging outlier eigenspaces, "
+    "ICLR (2024)."
+)
 HAIRER = "E. Hairer, S. P. Norsett and G. Wanner, Solving Ordinary Differential Equations I, Springer (1993)."
 
 
-def citations(scale: str, averages: str, levels: int, trained_readout: bool) -> list[str]:
+def citations(
+    scale: str, averages: str, levels: int, *, trained_readout: bool, means: bool, observed: bool
+) -> list[str]:
     """References for the equations and numerical methods behind a result.
 
     Parameters
@@ -27,12 +37,18 @@ def citations(scale: str, averages: str, levels: int, trained_readout: bool) -> 
     scale, averages: as in the attributes of a trajectory.
     levels: number of levels of the spectrum.
     trained_readout: whether the second layer learned.
+    means: whether inputs have means.
+    observed: whether spectra were recorded along training.
     """
     papers = [SAAD_SOLLA, BIEHL_SCHWARZE]
     if levels > 1:
         papers.append(YOSHIDA_OKADA)
     if trained_readout:
         papers.append(GOLDT)
+    if means or scale == "diffusion":
+        papers.append(EFFECTIVE)
+    if means or observed:
+        papers.append(OUTLIERS)
     if "relu" in averages:
         papers += [CHO_SAUL, PLACKETT]
     if "tensor" in averages:

@@ -21,6 +21,7 @@ from .errors import InputError, NumericalError, unknown
 from .hierarchy import MomentHierarchy
 from .implicit import Radau, implicit_cost, is_stiff
 from .motion import EquationOfMotion
+from .network import Committee
 from .problem import Problem
 from .start import LIMIT, Start, check
 from .trajectory import Trajectory, assemble, largest_overlap
@@ -132,6 +133,15 @@ def solve(
     closed = isinstance(how, ClosedForm)
     least = 1e-4 if how.jumps else 1e-13
     rtol = max(least, wanted / (300 if closed else 10))
+    if (
+        not problem.data.components.variances.any()
+        and isinstance(problem.student, Committee)
+        and problem.student.g.kinks
+    ):
+        raise InputError(
+            f"variance: without noise a {problem.student.g.name} network slides along its kinks, which these equations "
+            "do not describe; use a small variance, or laws.xor_flow for the XOR mixture"
+        )
     if not closed:
         _check_quadrature(equation(problem, start, how), start, accepted)
     first, steps, parts = rtol, None, 1

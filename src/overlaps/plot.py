@@ -47,21 +47,24 @@ def trajectory(result: Drawn, name: str, ax: Axes | None = None, **style: Any) -
     """Mean over runs of a variable against time, all entries, with a band of one standard deviation."""
     import matplotlib.pyplot as plt
 
-    names = [n for n in result.data.data_vars if "time" in result.data[n].dims]
+    along = {n: [d for d in ("time", "observed") if d in result.data[n].dims] for n in result.data.data_vars}
+    names = [str(n) for n, dims in along.items() if dims]
     if name not in names:
-        raise unknown("variable", name, [str(n) for n in names])
+        raise unknown("variable", name, names)
     if ax is None:
         _, ax = plt.subplots(layout="constrained")
-    values = result.data[name].transpose("run", "time", ...).values
+    axis = along[name][0]
+    time = result.data[axis].values
+    values = result.data[name].transpose("run", axis, ...).values
     values = values.reshape(*values.shape[:2], -1)
     mean = values.mean(0)
     text = style.pop("label", label(result))
-    late = result.time[result.time > 0]
+    late = time[time > 0]
     logarithmic = late.size > 1 and late[-1] / late[0] > 30
-    shown = result.time > 0 if logarithmic else result.time >= 0
+    shown = time > 0 if logarithmic else time >= 0
     for i in range(mean.shape[1]):
         drawn = ax.plot(
-            result.time[shown],
+            time[shown],
             mean[shown, i],
             label=text if i == 0 else None,
             **{"ls": LINES[result.scale], **style},
@@ -69,7 +72,7 @@ def trajectory(result: Drawn, name: str, ax: Axes | None = None, **style: Any) -
         if result.runs > 1:
             spread = values[:, :, i].std(0, ddof=1)[shown]
             ax.fill_between(
-                result.time[shown],
+                time[shown],
                 mean[shown, i] - spread,
                 mean[shown, i] + spread,
                 color=drawn.get_color(),
@@ -81,7 +84,7 @@ def trajectory(result: Drawn, name: str, ax: Axes | None = None, **style: Any) -
     if name == "error" and np.all(mean[shown] > 0):
         ax.set_yscale("log")
     ax.set_xlabel("time (samples per input dimension)")
-    ax.set_ylabel(LABELS.get(name, name))
+    ax.set_ylabel(LABELS.get(name, name.replace("_", " ")))
     return ax
 
 

@@ -131,7 +131,14 @@ class Trajectory:
     def citations(self) -> list[str]:
         """The papers behind what was computed."""
         trained = self.problem is not None and self.problem.student.train_readout
-        return citations(self.scale, self.data.attrs["averages"], self.start.fractions.size, trained)
+        return citations(
+            self.scale,
+            self.data.attrs["averages"],
+            self.start.fractions.size,
+            trained_readout=trained,
+            means="m" in self.data,
+            observed="observed" in self.data.dims,
+        )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write to a netCDF file, whole or not at all."""
