@@ -16,10 +16,10 @@ from overlaps.diffusion import Diffusion
 from overlaps.points import points
 from problems import problem
 
-TIMES = [2.0, 6.0]
+TIMES = [0.3, 2.0]
 CASES = {
     "softmax": classes(3, gram=[[1, 0.3, 0], [0.3, 1, -0.2], [0, -0.2, 0.8]], weights=[0.5, 0.3, 0.2], decay=0.05),
-    "committee on two levels": problem(spectrum=ov.Spectrum([2.0, 0.5], [0.4, 0.6]), train_readout=True),
+    "committee on two levels": problem(spectrum=ov.Spectrum([2.0, 0.5], [0.4, 0.6]), train_readout=True, rate=1.5),
 }  # fmt: skip
 
 

@@ -241,7 +241,7 @@ def test_fuzzed_mixtures_give_finite_trajectories_or_typed_refusals(
             assert error.quantity and np.isfinite(error.time)
             results += [error.partial] if error.partial is not None else []
         except ov.InputError as refusal:
-            assert "overshoots" in str(refusal)
+            assert "overshoots" in str(refusal) or "slides along its kinks" in str(refusal)
     for result in results:
         for name in result.variables:
             assert np.isfinite(result.data[name].values).all()

@@ -17,12 +17,12 @@ CHO_SAUL = "Y. Cho and L. K. Saul, Kernel methods for deep learning, NeurIPS (20
 TREFETHEN = "L. N. Trefethen, Exactness of quadrature formulas, SIAM Review 64, 132 (2022)."
 OWEN = "A. B. Owen, Scrambling Sobol' and Niederreiter-Xing points, Journal of Complexity 14, 466 (1998)."
 EFFECTIVE = (
-    "G. Ben Arous, R. Gheissari and A. Jagannath, High-dimensional limit theorems for SGD: effective dynamics and critical "
-    "scaling, NeurIPS (2022)."
+    "G. Ben Arous, R. Gheissari and A. Jagannath, High-dimensional limit theorems for SGD: effective dynamics and "
+    "critical scaling, NeurIPS (2022)."
 )
 OUTLIERS = (
-    "G. Ben Arous, R. Gheissari, J. Huang and A. Jagannath, High-dimensional SGD aligns with emerging outlier eigenspaces, "
-    "ICLR (2024)."
+    "G. Ben Arous, R. Gheissari, J. Huang and A. Jagannath, High-dimensional SGD aligns with emerging outlier "
+    "eigenspaces, ICLR (2024)."
 )
 HAIRER = "E. Hairer, S. P. Norsett and G. Wanner, Solving Ordinary Differential Equations I, Springer (1993)."
 

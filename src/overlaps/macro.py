@@ -41,7 +41,7 @@ class _Stopped(Exception):
 def integrate(
     motion: EquationOfMotion, y: Array, times: Array, rtol: float, steps: type | None = None, parts: int = 1
 ) -> Array:
-    """States at `times`, (times, unknowns), from y at time zero, by an explicit method or Radau, the cheaper if not named.
+    """States at `times`, (times, unknowns), from y at time zero, by explicit steps or Radau: the cheaper, if not named.
 
     Radau takes at least `parts` steps to each time: solutions whose steps are as long as times are apart, whatever the
     tolerance, could not tell their error from each other otherwise.

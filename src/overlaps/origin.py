@@ -11,19 +11,10 @@ transition of Ben Arous, Gheissari, Huang and Jagannath (2023), whose value with
 
 from __future__ import annotations
 
-import warnings
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
-from .data import GaussianMixture
-from .data.spectrum import Isotropic
 from .factors import cholesky
-from .network import Committee
-
-if TYPE_CHECKING:
-    from .problem import Problem
 
 Array = NDArray[np.float64]
 
@@ -55,27 +46,3 @@ def largest_pull(gram: Array, weights: Array, variances: Array, labels: NDArray[
         bell = np.exp(-0.5 * (a / spread) ** 2) / np.sqrt(2 * np.pi)
         best = max(best, float((sign * (a * ndtr(a / spread) + spread * bell) @ pulls).max()))
     return best
-
-
-def warn_if_stable(problem: Problem) -> None:
-    """Warn where decay shrinks all weights to zero, whatever the data say."""
-    data, student, algorithm = problem.data, problem.student, problem.algorithm
-    if not (
-        algorithm.decay > 0
-        and problem.loss == "logistic"
-        and isinstance(data, GaussianMixture)
-        and isinstance(data.spectrum, Isotropic)
-        and isinstance(student, Committee)
-        and student.train_readout
-        and student.activation == "relu"
-        and problem.readout_rate == algorithm.rate
-    ):
-        return
-    parts = data.components
-    limit = largest_pull(data.mean_gram(np.ones(1))[0], parts.weights, parts.variances, parts.labels)
-    if algorithm.decay >= limit:
-        warnings.warn(
-            f"decay: {algorithm.decay:g} is not below {limit:.4g}, where the origin becomes stable: small weights "
-            "shrink to zero and the network learns nothing; use a smaller decay",
-            stacklevel=5,
-        )

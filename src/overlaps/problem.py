@@ -13,6 +13,7 @@ True
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,21 +23,12 @@ from numpy.typing import NDArray
 from . import spec
 from .algorithms import GradientFlow, OnlineSGD
 from .checks import number
-from .data import SPECTRA, GaussianInputs, GaussianMixture, Samples
+from .data import SPECTRA, GaussianInputs, GaussianMixture, Isotropic, Samples
 from .errors import InputError, unknown
-from .losses import (
-    Loss,
-    check_gradient,
-    committee_curvature,
-    committee_kernel,
-    committee_value,
-    cross_entropy,
-    user_curvature,
-    user_kernel,
-    user_value,
-)
+from .kernels import committee_curvature, committee_kernel, committee_value, cross_entropy
+from .losses import Loss, check_gradient, user_curvature, user_kernel, user_value
 from .network import Committee, Softmax
-from .origin import warn_if_stable
+from .origin import largest_pull
 
 ROLES: spec.Roles = {
     "data": (GaussianInputs, Samples, GaussianMixture),
@@ -91,7 +83,7 @@ class Problem:
             )
         object.__setattr__(self, "label_noise", number("label_noise", self.label_noise, least=0))
         self._check_loss()
-        warn_if_stable(self)
+        self._warn_of_decay()
 
     def _check_loss(self) -> None:
         labels = sorted(set(self.data.components.labels.tolist()))
@@ -126,6 +118,23 @@ class Problem:
             raise InputError(
                 f"labels: expected labels from 0 to {count - 1} for the {self.loss} loss, got {wrong[0]}; renumber them"
                 + (f", or use Softmax(classes={max(wrong) + 1})" if count != 2 or wrong[0] > 0 else "")
+            )
+
+    def _warn_of_decay(self) -> None:
+        """Warn where decay shrinks all weights to zero, whatever the data say (see `overlaps.origin`)."""
+        data, student, decay = self.data, self.student, self.algorithm.decay
+        if not (isinstance(data, GaussianMixture) and isinstance(data.spectrum, Isotropic)):
+            return
+        if not (isinstance(student, Committee) and student.train_readout and student.activation == "relu"):
+            return
+        if decay == 0 or self.loss != "logistic" or self.readout_rate != self.algorithm.rate:
+            return
+        limit = largest_pull(data.mean_gram(np.ones(1))[0], *data.components)
+        if decay >= limit:
+            warnings.warn(
+                f"decay: {decay:g} is not below {limit:.4g}, where the origin becomes stable: small weights shrink to "
+                "zero and the network learns nothing; use a smaller decay",
+                stacklevel=4,
             )
 
     @property

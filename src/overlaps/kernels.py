@@ -1,0 +1,180 @@
+"""The built-in losses, compiled: square and logistic for committees, cross-entropy for softmax.
+
+A committee has the output f = Σ_k v_k g(λ_k). Its target y is the teacher's output Σ_m u_m g̃(ν_m) plus noise, or
+where there is no teacher the label c of the sample, and
+
+    square    loss = (f − y)²/2             logistic    loss = log(1 + e^f) − y f,    y = 0 or 1
+    ∂loss/∂λ_k = v_k g'(λ_k) ∂loss/∂f       ∂loss/∂v_k = g(λ_k) ∂loss/∂f
+
+Softmax regression has the cross-entropy, loss = −λ_c + log Σ_a e^{λ_a}.
+
+All scales call one compiled kernel per loss, `kernel(λ, ν, c, v, u, noise, dλ, dv)`, which writes
+∂loss/∂λ into dλ and ∂loss/∂v into dv; spectra call `curvature(λ, ν, c, v, u, λλ, λv, vv)` for second derivatives.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from .activations import BUILT_IN, Activation
+
+
+class Outer(NamedTuple):
+    """A loss ℓ(f, y) of the output f and its target y, as compiled functions: ℓ, ∂ℓ/∂f, ∂²ℓ/∂f²."""
+
+    value: Any
+    slope: Any
+    bend: Any
+
+
+@cache
+def outer(name: str) -> Outer:
+    """``"square"``, (f − y)²/2, or ``"logistic"``, log(1 + e^f) − y f."""
+    from numba import njit
+
+    if name == "square":
+        return Outer(
+            njit(lambda f, y: 0.5 * (f - y) * (f - y), inline="always"),
+            njit(lambda f, y: f - y, inline="always"),
+            njit(lambda f, y: 1.0, inline="always"),
+        )
+    softplus, sigmoid = BUILT_IN["softplus"].compiled
+
+    @njit
+    def bend(f, y):  # pragma: no cover - compiled
+        p = sigmoid(f)
+        return p * (1.0 - p)
+
+    return Outer(njit(lambda f, y: softplus(f) - y * f), njit(lambda f, y: sigmoid(f) - y), bend)
+
+
+@cache
+def committee_kernel(name: str, student: Activation, teacher: Activation | None) -> Any:
+    """The compiled gradient of an `outer` loss of a committee; the target is the teacher's output, or the label."""
+    from numba import njit
+
+    (g, dg), slope = student.compiled, outer(name).slope
+    labelled = teacher is None
+    g_teacher = g if teacher is None else teacher.compiled[0]
+
+    @njit(inline="always")
+    def kernel(lam, nu, c, v, u, noise, dlam, dv):  # pragma: no cover - compiled
+        target = noise
+        if labelled:
+            target += c
+        for m in range(nu.size):
+            target += u[m] * g_teacher(nu[m])
+        f = 0.0
+        for k in range(lam.size):
+            dv[k] = g(lam[k])
+            f += v[k] * dv[k]
+        delta = slope(f, target)
+        for k in range(lam.size):
+            dlam[k] = v[k] * dg(lam[k]) * delta
+            dv[k] *= delta
+
+    return kernel
+
+
+@cache
+def committee_value(name: str, student: Activation, teacher: Activation | None) -> Any:
+    """The compiled loss without noise, ``value(λ, ν, c, v, u)``."""
+    from numba import njit
+
+    (g, _), loss = student.compiled, outer(name).value
+    labelled = teacher is None
+    g_teacher = g if teacher is None else teacher.compiled[0]
+
+    @njit
+    def value(lam, nu, c, v, u):  # pragma: no cover - compiled
+        target = 0.0
+        if labelled:
+            target += c
+        for m in range(nu.size):
+            target += u[m] * g_teacher(nu[m])
+        f = 0.0
+        for k in range(lam.size):
+            f += v[k] * g(lam[k])
+        return loss(f, target)
+
+    return value
+
+
+@cache
+def committee_curvature(name: str, student: Activation, teacher: Activation | None) -> Any:
+    """The compiled second derivatives of the loss, ``curvature(λ, ν, c, v, u, λλ, λv, vv)``, each written as (K, K)."""
+    from numba import njit
+
+    (g, dg), ddg, (_, slope, bend) = student.compiled, student.curvature, outer(name)
+    labelled = teacher is None
+    g_teacher = g if teacher is None else teacher.compiled[0]
+
+    @njit
+    def curvature(lam, nu, c, v, u, ll, lv, vv):  # pragma: no cover - compiled
+        target = 0.0
+        if labelled:
+            target += c
+        for m in range(nu.size):
+            target += u[m] * g_teacher(nu[m])
+        K = lam.size
+        f = 0.0
+        for k in range(K):
+            f += v[k] * g(lam[k])
+        first, second = slope(f, target), bend(f, target)
+        for i in range(K):
+            inner = v[i] * dg(lam[i])
+            for j in range(K):
+                ll[i, j] = second * inner * v[j] * dg(lam[j])
+                lv[i, j] = second * inner * g(lam[j])
+                vv[i, j] = second * g(lam[i]) * g(lam[j])
+            ll[i, i] += first * v[i] * ddg(lam[i])
+            lv[i, i] += first * dg(lam[i])
+
+    return curvature
+
+
+@cache
+def cross_entropy() -> tuple[Any, Any, Any]:
+    """Compiled gradient, value and second derivatives of −λ_c + log Σ_a e^{λ_a}; there is no readout."""
+    from numba import njit
+
+    @njit
+    def logsum(lam):  # pragma: no cover - compiled
+        top = lam[0]
+        for k in range(1, lam.size):
+            top = max(top, lam[k])
+        total = 0.0
+        for k in range(lam.size):
+            total += np.exp(lam[k] - top)
+        return top + np.log(total)
+
+    @njit
+    def kernel(lam, nu, c, v, u, noise, dlam, dv):  # pragma: no cover - compiled
+        norm = logsum(lam)
+        for k in range(lam.size):
+            dlam[k] = np.exp(lam[k] - norm)
+            dv[k] = 0.0
+        dlam[c] -= 1.0
+
+    @njit
+    def value(lam, nu, c, v, u):  # pragma: no cover - compiled
+        return logsum(lam) - lam[c]
+
+    @njit
+    def curvature(lam, nu, c, v, u, ll, lv, vv):  # pragma: no cover - compiled
+        norm = logsum(lam)
+        for i in range(lam.size):
+            ll[i, i] = np.exp(lam[i] - norm)
+        for i in range(lam.size):
+            for j in range(i):
+                ll[i, j] = ll[j, i] = -ll[i, i] * ll[j, j]
+        for i in range(lam.size):
+            ll[i, i] *= 1.0 - ll[i, i]
+            for j in range(lam.size):
+                lv[i, j] = 0.0
+                vv[i, j] = 0.0
+
+    return kernel, value, curvature
