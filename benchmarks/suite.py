@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from . import averages, latency, laws, macro, meso, micro, spectra
+from . import averages, latency, laws, macro, meso, micro, mixtures, spectra
 from .table import Row, as_markdown, as_text, machine, summary
 
 Benchmark = Callable[[bool], list[Row]]
@@ -16,6 +16,7 @@ SUITE: dict[str, tuple[Benchmark, ...]] = {
     "Macro: infinite size": (macro.by_levels, macro.long_run, macro.landing, macro.against_euler),
     "Laws: closed forms": (laws.linear,),
     "Gaussian averages": (averages.closed_forms, averages.rules),
+    "Mixtures: classes": (mixtures.scales, mixtures.diffusion),
     "Spectra: outliers along training": (spectra.blocks, spectra.gram, spectra.observing, spectra.stopping),
     "Waiting": (latency.waiting,),
 }
