@@ -167,8 +167,8 @@ def test_long_times_with_noise(k, variance, time, m, R):
 
 def test_little_noise_tends_to_the_flow_without_it():
     """ReLU units slide along their kinks without noise, which macro refuses; with little it is near the law of that."""
-    v, mu, nu = np.array([1.0, -0.9]), np.array([0.3, 0.1]), np.array([0.1, 0.3])
-    still = xor(2, variance=0.0, decay=0.05, readout=v)
+    v, mu, nu = np.array([1.0, -0.9, 0.8]), np.array([0.3, 0.1, -0.2]), np.array([0.1, 0.3, 0.1])
+    still = xor(3, variance=0.0, decay=0.05, readout=v)
     Q = np.outer(mu, mu) + np.outer(nu, nu)
     start = ov.Start.from_overlaps(still, Q=Q, m=xor_overlaps(mu, nu))
     with pytest.raises(ov.InputError, match="slides along its kinks"):
@@ -176,9 +176,9 @@ def test_little_noise_tends_to_the_flow_without_it():
     flow = ov.laws.xor_flow(v, mu, nu, 0.05, [5.0, 20.0])
     apart = []
     for variance in (1e-2, 2.5e-3):
-        noisy = xor(2, variance=variance, decay=0.05, readout=v)
+        noisy = xor(3, variance=variance, decay=0.05, readout=v)
         start = ov.Start.from_overlaps(noisy, Q=Q, m=xor_overlaps(mu, nu))
-        data = ov.solve(noisy, start, [5.0, 20.0], accuracy=1e-3).data
+        data = ov.solve(noisy, start, [5.0, 20.0]).data
         ours = (data["v"].values[0], data["m"].values[0, :, :, 0], data["m"].values[0, :, :, 2])
         apart.append(max(np.abs(a - b).max() for a, b in zip(ours, flow, strict=True)))
     # the error is of the order of the square root of the variance

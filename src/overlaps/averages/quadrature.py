@@ -31,12 +31,12 @@ from .result import Averages
 
 Array = NDArray[np.float64]
 
-TENSOR_LIMIT = 4  # fields; beyond, a tensor grid of useful accuracy no longer fits the budget
 BUDGET = 1_200_000  # points per average
-# for d fields, to begin with: spacing of the nodes, and the probability left outside the ball that holds them
+# for d fields, to begin with: spacing of the nodes, and the probability left outside the ball that holds them; beyond
+# these d, a tensor grid of useful accuracy no longer fits the budget
 TENSOR_START = {1: (0.15, 1e-15), 2: (0.2, 1e-14), 3: (0.3, 1e-10), 4: (0.42, 1e-8)}
 LABEL_TENSOR_START = {1: (0.5, 1e-12), 2: (0.7, 1e-11), 3: (0.9, 1e-9), 4: (1.0, 1e-7)}
-LABEL_KINK_LIMIT = 2
+LABEL_KINK_START = {1: (0.3, 1e-12), 2: (0.4, 1e-10)}  # panels that meet at a kink have radius/spacing nodes each
 SOBOL_START, LABEL_SOBOL_START, SOBOL_LIMIT = 13, 11, 17  # log2 of the number of points, before mirroring
 
 
@@ -117,9 +117,12 @@ class FieldRule:
         self.refinement, self.labelled = refinement, labelled
         self._moved: NDArray[np.int64] | None = None
         d = self.fields = len(kinks)
-        self.is_tensor = d <= (LABEL_KINK_LIMIT if labelled and any(kinks) else TENSOR_LIMIT)
+        start = TENSOR_START
+        if labelled:
+            start = LABEL_KINK_START if any(kinks) else LABEL_TENSOR_START
+        self.is_tensor = d in start
         if self.is_tensor:
-            spacing, outside = (LABEL_TENSOR_START if labelled and not any(kinks) else TENSOR_START)[d]
+            spacing, outside = start[d]
             self.spacing = spacing / 1.3**refinement
             self.radius = float(np.sqrt(chdtri(d, outside / 100.0**refinement)))
             self.name = f"tensor rule, spacing {self.spacing:.2g}"
