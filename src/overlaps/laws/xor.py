@@ -136,8 +136,9 @@ def xor_flow(
 def hidden_classes(units: int, classes: int = 4) -> Array:
     """Probabilities that exactly 1, 2, …, `classes` of the classes are found by `units` units, (classes,).
 
-    Each unit picks a class at random, as units of the XOR mixture do for small noise, decay below 1/8 and a start with
-    independent even signs and v_i² ≥ (w_i·μ)² + (w_i·ν)².
+    Each unit picks a class at random, as units of the XOR mixture do for decay below 1/8, a start with independent even
+    signs and v_i² ≥ (w_i·μ)² + (w_i·ν)², and noise that is small at the start, s ≪ 1/N: there overlaps with the means
+    are of order 1/√N only, and larger noise lets units change their choice, in favour of classes not found yet.
     """
     units, classes = whole("units", units, least=1, most=10**9), whole("classes", classes, least=1, most=1000)
     found = np.arange(1, classes + 1)

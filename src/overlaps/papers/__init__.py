@@ -62,6 +62,13 @@ class Claim:
         return (self.measure.__doc__ or "").strip().split("\n")[0]
 
 
+def verdict(as_printed: float, corrected: float, tolerance: float) -> str:
+    """From the deviations of a formula and of its correction."""
+    if as_printed <= tolerance:
+        return "holds"
+    return "holds corrected" if corrected <= tolerance else "fails"
+
+
 @dataclass(frozen=True)
 class PaperFigure:
     """A figure with the paper's parameters."""

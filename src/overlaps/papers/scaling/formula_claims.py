@@ -10,20 +10,13 @@ from numpy.typing import ArrayLike, NDArray
 
 import overlaps as ov
 
-from .. import Measurement
+from .. import Measurement, verdict
 from . import printed
 from .model import committee
 from .paper import PAPER
 from .sum_figures import bound
 
 Array = NDArray[np.float64]
-
-
-def verdict(as_printed: float, corrected: float, tolerance: float) -> str:
-    """From the deviations of a formula and of its correction."""
-    if as_printed <= tolerance:
-        return "holds"
-    return "holds corrected" if corrected <= tolerance else "fails"
 
 
 def deviation(mine: ArrayLike, exact: ArrayLike) -> float:

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from .. import Measurement
+from .. import Measurement, verdict
 from . import printed
-from .formula_claims import deviation, verdict
+from .formula_claims import deviation
 from .late_figures import from_then_on, typical_run
 from .linear_claims import to_infinity
 from .model import committee

@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from .. import Measurement
+from .. import Measurement, verdict
 from . import printed
-from .formula_claims import deviation, verdict
+from .formula_claims import deviation
 from .model import committee
 from .paper import PAPER
 from .plateau_figures import moment, random_plateau
