@@ -5,9 +5,9 @@ test samples the paper takes is not said; here as many as the run trains on, 50 
 9.3 and 9.4. Predictions are made from overlaps that solve the ODE from the overlaps of the start: no run enters, and
 samples are taken to be independent of the weights, which those of training are not.
 
-At time 50 the k outliers of a block of the Hessian stand out of its bulk from 16 d samples on, those of the G-matrix from
-3600 d on (`ov.spectra.visibility`): with 50 d its E_k holds the first mean and nine vectors of the bulk, and x^c, most
-of which lies along μ_c, aligns with it all the same. Train samples show more: .95 and .89 for .93 and .86.
+At time 50 the k outliers of a block of the Hessian stand out of its bulk from 16 d samples on, those of the G-matrix
+from 3600 d on (`ov.spectra.visibility`): with 50 d its E_k holds the first mean and nine vectors of the bulk, and x^c,
+most of which lies along μ_c, aligns with it all the same. Train samples show more: .95 and .89 for .93 and .86.
 
 Figure 2.2 prints 50 d = 25,000 steps, which is d = 500; its d is 1000 (50,000 steps).
 """
@@ -113,15 +113,17 @@ def macro(quick: bool) -> xr.Dataset:
 
 
 @cache
-def predicted(quick: bool, kind: str) -> list[ov.spectra.PredictedSpectrum]:
-    """What block (1, 1) of as many test samples is predicted to show at each time."""
+def predicted_at(quick: bool, kind: str, time: int) -> ov.spectra.PredictedSpectrum:
+    """What block (1, 1) of as many test samples is predicted to show at that time, by its number."""
     problem, _ = problem_of(quick)
-    scale, data = Scale.of(quick), macro(quick)
-    points = [
-        ov.Start.from_overlaps(problem, Q=Q, m=m, size=scale.size)
-        for Q, m in zip(data["Q"].values, data["m"].values, strict=True)
-    ]
-    return [ov.spectra.predicted_outliers(problem, point, scale.samples, kind=kind) for point in points]  # pyright: ignore[reportArgumentType]
+    scale, state = Scale.of(quick), macro(quick).isel(time=time)
+    point = ov.Start.from_overlaps(problem, Q=state["Q"].values, m=state["m"].values, size=scale.size)
+    return ov.spectra.predicted_outliers(problem, point, scale.samples, kind=kind)  # pyright: ignore[reportArgumentType]
+
+
+def predicted(quick: bool, kind: str) -> list[ov.spectra.PredictedSpectrum]:
+    """The same at all times."""
+    return [predicted_at(quick, kind, i) for i in range(len(Scale.of(quick).times))]
 
 
 def in_span(data: xr.Dataset) -> Array:
@@ -266,7 +268,7 @@ def fig2_2(quick: bool) -> tuple[Figure, xr.Dataset]:
             label = {0: "first", 1: f"ranks 2 to {k}"}.get(i)
             ax.plot(axis, vectors[:, i], color="C3" if i == 0 else "C0", lw=0.8 if i == 0 else 0.4, label=label)
         mark_means(ax, scale)
-        standing = min(predicted(quick, kind)[-1].standing, k)
+        standing = min(predicted_at(quick, kind, len(scale.times) - 1).standing, k)
         title = f"{k} leading eigenvectors of ${NAMES[kind]}_{{11}}$; predicted to stand out: {standing}"
         finish(ax, title, "coordinate", "entry (sign: largest positive)", loc="upper right")
         curves[f"{kind}_vectors"] = (("coordinate", "rank"), vectors, {"predicted_outliers": standing})
@@ -301,7 +303,7 @@ def fig9_2(quick: bool) -> tuple[Figure, xr.Dataset]:
     at = [scale.times.index(time) for time in shown]
     batch = fresh_samples(quick)
     values = np.array([np.linalg.eigvalsh(fresh_block(quick, batch, i, "hessian"))[::-1] for i in at])
-    theory = [predicted(quick, "hessian")[i] for i in at]
+    theory = [predicted_at(quick, "hessian", i) for i in at]
     bins = np.linspace(0, 1.05 * values.max(), 90)
     figure, axes = panels(2, 2)
     for time, ax, levels, p in zip(shown, axes, values, theory, strict=True):
