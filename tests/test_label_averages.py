@@ -197,3 +197,37 @@ def test_means_must_be_given_for_a_mixture():
         ov.gaussian_averages(classes(3), np.eye(3))
     with pytest.raises(ov.InputError, match="no closed form"):
         ov.gaussian_averages(classes(3), np.eye(3), means=np.eye(3), method="closed")
+
+
+@pytest.mark.parametrize("Q", [1.0, 25.0, 400.0, 4000.0])
+def test_wide_fields_need_closer_nodes(Q):
+    """Logistic regression with fields far wider than a logistic function, against adaptive quadrature."""
+    from scipy.integrate import quad
+
+    problem = ov.Problem(
+        data=ov.GaussianMixture(means=2, labels=[0, 1]),
+        student=ov.Committee(1, "linear"),
+        algorithm=ov.OnlineSGD(1.0),
+        loss="logistic",
+    )
+    ours = ov.gaussian_averages(problem, [[Q]], means=[[1.0, -1.0]])
+
+    def average(f):
+        def weighted(z, m, y):
+            return f(expit(m + np.sqrt(Q) * z), y) * np.exp(-z * z / 2) / np.sqrt(2 * np.pi)
+
+        return sum(
+            0.5 * quad(weighted, -9, 9, (m, y), limit=2000, points=[-m / np.sqrt(Q)])[0] for m, y in ((1, 0), (-1, 1))
+        )
+
+    assert ours.S[0, 0] == pytest.approx(average(lambda p, y: (p - y) ** 2), abs=1e-8)
+    assert ours.D[0, 0] == pytest.approx(average(lambda p, y: p * (1 - p)), abs=1e-8)
+
+
+@pytest.mark.parametrize(("k", "scale"), [(2, 5.0), (3, 3.0)])
+def test_wide_starts_are_solved(k, scale):
+    problem = classes(k, variance=1.0)
+    start = ov.draw(problem, 200, seed=0, scale=scale)
+    theory = ov.solve(problem, start, [1.0, 3.0])
+    assert theory.accuracy("m") < 1e-4
+    assert ov.compare(theory, ov.sample(problem, start, [1.0, 3.0], runs=60)).verdict in ("agrees", "finite-size")

@@ -90,6 +90,74 @@ def test_mean_vectors_fix_the_size():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
+        ({"means": 2, "labels": 2.5}, "labels: expected 2 whole numbers"),
+        ({"means": 2, "labels": iter([0, 1])}, "labels: expected 2 whole numbers"),
+        ({"means": [[1.0, 2.0], [1.0]]}, "means: expected an array"),
+        ({"means": "three"}, "means: "),
+        ({"gram": 1.0}, "gram: expected a matrix"),
+        ({"gram": []}, "gram: expected a matrix"),
+    ],
+)
+def test_what_is_no_mixture_at_all_is_refused_by_name(change, message):
+    with pytest.raises(ov.InputError, match=message):
+        ov.GaussianMixture(**change)
+
+
+@pytest.mark.parametrize("k", [6, 7, 13, 20])
+def test_weights_survive_toml_bit_by_bit(k):
+    assert ov.Problem.from_toml(classes(k).to_toml()) == classes(k)
+    weights = np.random.default_rng(k).dirichlet(np.ones(k))
+    assert ov.Problem.from_toml(classes(k, weights=weights).to_toml()) == classes(k, weights=weights)
+
+
+def test_a_negative_label_is_not_answered_with_more_classes():
+    with pytest.raises(ov.InputError, match=r"renumber them$"):
+        classes(3, labels=[-1, 0, 1])
+
+
+def test_means_on_levels_move_with_the_size():
+    """Levels of a third of the dimensions have other shares at other sizes, and means with them."""
+    problem = ov.Problem(
+        data=ov.GaussianMixture(means=2, spectrum=ov.Spectrum([1, 2], [1 / 3, 2 / 3]), variance=0.2),
+        student=ov.Softmax(2),
+        algorithm=ov.OnlineSGD(1.0),
+        loss="cross-entropy",
+    )
+    start = ov.draw(problem, 99, seed=0)
+    moved = start.at_size(problem, 100)
+    np.testing.assert_allclose(moved.m.sum(0), start.m.sum(0), atol=0.02)
+    np.testing.assert_allclose(moved.G.sum(0), np.eye(2), atol=1e-12)
+    assert np.linalg.eigvalsh(moved.gram).min() > -1e-12
+    ov.sample(problem, ov.Start.from_overlaps(problem, Q=start.Q, m=start.m, size=64), [1.0], runs=2)
+
+
+def test_starts_of_other_mean_vectors_are_refused():
+    """The same inner products, other vectors: training and test samples would not be of one law."""
+    turned = classes(3, means=np.linalg.qr(np.random.default_rng(0).standard_normal((20, 3)))[0].T)
+    straight = classes(3)
+    with pytest.raises(ov.InputError, match="other mean vectors"):
+        ov.train(straight, ov.draw(turned, 20), [1.0])
+
+
+def test_a_unit_without_noise_is_refused_by_macro():
+    problem = ov.Problem(
+        data=ov.GaussianMixture(gram=XOR, labels=[1, 1, 0, 0], variance=[0.1, 0.1, 0.1, 0.0]),
+        student=ov.Committee(3, "relu", train_readout=True),
+        algorithm=ov.OnlineSGD(1.0),
+        loss="logistic",
+    )
+    with pytest.raises(ov.InputError, match="slides along its kinks"):
+        ov.solve(problem, ov.draw(problem, 20), [1.0])
+
+
+def test_a_spec_whose_means_do_not_fit_is_refused_before_it_runs():
+    with pytest.raises(ov.InputError, match="the means span 3 there"):
+        Experiment.from_toml(SPEC.replace("size = 60", "size = 2"))
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
         ({"loss": "square"}, "cross-entropy and Softmax go together"),
         ({"student": ov.Committee(3)}, "cross-entropy and Softmax go together"),
         ({"student": ov.Softmax(2)}, "labels: expected labels from 0 to 1 .* got 2"),

@@ -244,3 +244,46 @@ def test_redrawn_inputs_are_those_of_the_run(units):
     move, x = data["move"].values[:, 0], data["input"].values[:, 0]
     cosine = np.sum(move * x, 1) / np.linalg.norm(move, axis=1) / np.linalg.norm(x, axis=1)
     np.testing.assert_allclose(np.abs(cosine), 1.0, atol=1e-12)
+
+
+class Weights:
+    """An observer that keeps the weights."""
+
+    times = None
+
+    def variables(self, problem, start):
+        return {"weights": ("student", "coordinate")}
+
+    def begin(self, problem, start, redraw, seed):
+        class Watch:
+            def look(self, W, v):
+                return {"weights": W.copy()}
+
+        return Watch()
+
+
+def test_looks_have_the_time_of_their_step():
+    """Times inside one step are one look; a time between two steps is seen at the first, and says so."""
+    problem = classes(3)
+    start = ov.draw(problem, 10)
+    data = ov.train(problem, start, [0.0, 0.05, 0.1, 0.15, 0.5], runs=2, observe=Weights()).data
+    assert data["observed"].values.tolist() == [0.0, 0.1, 0.5]
+    W = data["weights"].values
+    Q = W @ np.swapaxes(W, -1, -2) / 10
+    np.testing.assert_allclose(Q, data["Q"].sel(time=[0.0, 0.1, 0.5]).values, atol=1e-13)
+    with pytest.raises(ov.InputError, match="observe: expected an observer"):
+        ov.train(problem, start, [1.0], observe="hessian")
+
+
+def test_what_was_seen_before_a_divergence_is_kept_and_no_more():
+    problem = ov.Problem(
+        data=ov.GaussianMixture(means=2, labels=[-1, 1]),
+        student=ov.Committee(2, "linear", train_readout=True),
+        algorithm=ov.OnlineSGD(30.0),
+    )
+    start = ov.draw(problem, 20, seed=0)
+    with pytest.raises(ov.NumericalError) as caught:
+        ov.train(problem, start, [0.0, 0.1, 5.0, 10.0], runs=2, observe=Weights())
+    partial = caught.value.partial.data
+    assert partial["observed"].values.max() <= partial["time"].values.max()
+    assert np.isfinite(partial["weights"]).all()

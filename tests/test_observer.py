@@ -92,6 +92,7 @@ def test_single_precision_follows_as_well() -> None:
         Observer(tolerance=t, blocks=[0, 2], sample_count=1000).begin(problem, start, no_training_samples, seed=2)
         for t in (1e-3, 1e-9)
     ]
+    assert [watcher.inputs.dtype for watcher in watchers] == [np.float32, np.float64]
     for share in (0.0, 0.1, 0.2):
         W = (1 - share) * start.student + 20 * share * start.means
         rough, exact = (watcher.look(W, start.v) for watcher in watchers)
@@ -100,8 +101,25 @@ def test_single_precision_follows_as_well() -> None:
             assert np.allclose(rough[f"{kind}_values"], exact[f"{kind}_values"], rtol=0, atol=1e-4 * largest)
             assert np.allclose(rough[f"{kind}_alignment"], exact[f"{kind}_alignment"], rtol=0, atol=2e-3)
             assert rough[f"{kind}_residual"].max() <= 1e-3
-            for watcher, precision in zip(watchers, (np.float32, np.float64), strict=True):
-                assert watcher._inputs(kind).dtype == precision
+
+
+def test_promises_of_the_default_tolerance() -> None:
+    """Along a run that aligns: alignments within 0.005, values within 0.001 of the largest, residuals within 0.005."""
+    problem = softmax(6)
+    start = ov.draw(problem, size=600, seed=1)
+    weights = Observer(matrices="hessian", blocks=[1], count=1, sample_count=10, keep_weights=True)
+    run = ov.train(problem, start, np.linspace(0, 6, 7), runs=1, observe=weights, progress=False)
+    rough, tight = (
+        watch.begin(problem, start, no_training_samples, seed=3)
+        for watch in (Observer(blocks=[1]), Observer(blocks=[1], tolerance=1e-7))
+    )
+    for W in run.data["weights"].values[0]:
+        seen, exact = rough.look(W, start.v), tight.look(W, start.v)
+        for kind in KINDS:
+            largest = exact[f"{kind}_values"].max()
+            assert np.allclose(seen[f"{kind}_values"], exact[f"{kind}_values"], rtol=0, atol=1e-3 * largest)
+            assert np.allclose(seen[f"{kind}_alignment"], exact[f"{kind}_alignment"], rtol=0, atol=5e-3)
+            assert seen[f"{kind}_residual"].max() <= 5e-3
 
 
 def test_in_a_training_run() -> None:

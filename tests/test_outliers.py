@@ -221,6 +221,29 @@ def test_a_spike_below_the_bulk_never_shows() -> None:
     assert visibility(problem, aligned(problem, 300, 1.2, 0.3), 1000, 6).needed is None
 
 
+@pytest.mark.parametrize("classes, scale", [(2, 20.0), (3, 10.0)])
+def test_edges_of_large_weights(classes: int, scale: float) -> None:
+    """Weights far apart: few samples have probabilities away from 0 and 1, which coarse nodes miss (edges 70 % off).
+
+    The mean largest eigenvalue of five samples, of standard error near width/2, within 3 widths: no false alarm in 1e8.
+    """
+    problem = softmax_problem(classes, 1.0)
+    point = ov.draw(problem, 150, scale=scale)
+    edge = weight_law(problem, point, 900, (0, 0), "hessian").edge
+    top = np.mean([simulate(problem, point, 900, seed)[0][-1] for seed in range(5)])
+    assert abs(top - (edge.z - 1.21 * edge.width)) < 3 * edge.width + 3 * edge.spread
+
+
+def test_what_does_not_converge_is_refused() -> None:
+    """Six ReLU units of huge weights: second derivatives sit near planes that no affordable rule resolves."""
+    student = ov.Committee(6, "relu", train_readout=True)
+    data = ov.GaussianMixture(means=3, variance=1.0, labels=[0, 1, 1])
+    problem = ov.Problem(data=data, student=student, loss="logistic", algorithm=ov.OnlineSGD(1.0))
+    point = ov.draw(problem, 150, scale=100.0)
+    with pytest.raises(ov.NumericalError, match=r"block \(w_0, w_0\): averages .* still change .* use smaller weights"):
+        predicted_outliers(problem, point, 900)
+
+
 def test_fewer_samples_than_inputs() -> None:
     """n < N: zero is an eigenvalue, the lower edge; the upper one and the outliers are as ever."""
     problem = softmax_problem(3, 0.1)

@@ -142,7 +142,7 @@ def test_committee_against_samples(kind, activation, loss) -> None:
         for j in range(2):
             compare(lv[:, i, j, None] * X, matrix.cross(i)[:, j])
     compare(vv, matrix.readout)
-    assert np.abs(readout_block(problem, point, kind) - matrix.readout).max() < 2e-3 * np.abs(matrix.readout).max()
+    assert np.abs(readout_block(problem, point, kind) - matrix.readout).max() < 2e-6 * np.abs(matrix.readout).max()
 
 
 def test_variances_that_differ_and_a_teacher() -> None:
@@ -252,6 +252,31 @@ def test_trained_xor_against_samples() -> None:
         i = int(np.abs(point.v).argmax())
         emp = np.linalg.eigvalsh((batch.inputs.T * ll[:, i, i]) @ batch.inputs / len(batch))[::-1]
         assert np.abs(emp[:2] - matrix.block(i).values[:2]).max() < 0.1 * emp[0]
+
+
+def test_blocks_of_the_readout_are_accurate_or_refused() -> None:
+    """Large weights of two ReLU units, as exact as `population`; of six, no rule within the budget is accurate."""
+    two, six = xor_problem(2, [1.0, -1.0]), xor_problem(6, [1.0, -1.0, 0.5, -0.5, 2.0, 1.0])
+    point = ov.draw(two, 150, scale=20.0)
+    limit = population(two, point)
+    assert limit.readout is not None and limit.accuracy < 1e-5
+    assert np.abs(readout_block(two, point) - limit.readout).max() < 1e-4 * np.abs(limit.readout).max()
+    with pytest.raises(ov.NumericalError, match=r"block \(v, v\): averages .* still change .* ov.spectra.hessian"):
+        readout_block(six, ov.draw(six, 150, scale=1000.0))
+
+
+def test_names_of_blocks() -> None:
+    matrix = population(xor_problem(2, [1.0, -1.0]), ov.draw(xor_problem(2, [1.0, -1.0]), 12))
+    assert matrix.readout is not None
+    np.testing.assert_array_equal(matrix.block("v", "v").core, matrix.readout)
+    for i, j in ((1, "v"), ("v", 1)):
+        with pytest.raises(ov.InputError, match=r"use cross\(1\)"):
+            matrix.block(i, j)  # pyright: ignore[reportArgumentType]
+    with pytest.raises(ov.InputError, match="numbers of students, or 'v' for the readout"):
+        matrix.block("w")  # pyright: ignore[reportArgumentType]
+    assert repr(matrix).startswith("PopulationMatrix(hessian, 2 units, N = 12")
+    one = population(xor_problem(1, [1.0]), ov.draw(xor_problem(1, [1.0]), 12))
+    assert "hessian, 1 unit, " in repr(one)
 
 
 def test_refusals() -> None:

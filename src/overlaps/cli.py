@@ -6,6 +6,7 @@ Every refusal is one line on standard error and exit code 2; `verify` exits with
 from __future__ import annotations
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -143,9 +144,11 @@ def verify(handle: str, quick: Quick = False) -> None:
 
 
 def main() -> None:
-    """Entry point: turns refusals into one line and exit code 2."""
+    """Entry point: turns refusals into one line and exit code 2, warnings into one line."""
     try:
-        app()
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: print(f"overlaps: warning: {message}", file=sys.stderr)
+            app()
     except (ValueError, ArithmeticError, OSError, MemoryError) as error:
         from .errors import InputError, NumericalError
 

@@ -36,8 +36,8 @@ from .runs import Visit
 from .start import LIMIT, Start
 
 Array = NDArray[np.float64]
-POINTS = 8  # log2 of the sample points per component, before mirroring
-LARGEST = 1000  # coordinates of a sample point
+POINTS = 8  # log2 of the sample points per component, before mirroring; more where they have many coordinates
+LARGEST = 300  # coordinates of a sample point
 STEP = 0.3  # length of a step, in units of the fastest relaxation
 
 
@@ -100,7 +100,7 @@ class Diffusion:
                 "use method='exact'"
             )
         parts = problem.data.components
-        half, _ = sobol(B * (K + F), POINTS)
+        half, _ = sobol(B * (K + F), max(POINTS, int(np.ceil(np.log2(4 * B * (K + F))))))
         self.z = half.reshape(len(half), B, K + F)
         self.component = np.repeat(np.arange(parts.weights.size), len(half))
         self.weights = parts.weights[self.component] / len(half)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from . import spec
 from .checks import new_folder, number, steps, whole
 from .comparison import Verdict, compare
+from .data import GaussianMixture
 from .errors import InputError, NumericalError, unknown
 from .macro import solve
 from .meso import sample
@@ -70,6 +71,7 @@ class Experiment:
     run: Plan = field(default_factory=Plan)
 
     def __post_init__(self) -> None:
+        self.problem.data.mean_vectors(self.run.size)
         self.problem.data.dimensions(self.run.size)
 
     @classmethod
@@ -102,6 +104,7 @@ class Experiment:
         total = steps(r.last, r.size)
         return "\n".join(
             [
+                *([f"inputs: {p.data!r}"] if isinstance(p.data, GaussianMixture) else []),
                 f"{p.describe_networks()}, "
                 f"{dims.size} level{'s' * (dims.size > 1)}, {p.loss if isinstance(p.loss, str) else p.loss.name} loss",
                 f"size {r.size} ({dims.min()} to {dims.max()} dimensions per level), times {r.first:g} to {r.last:g}",

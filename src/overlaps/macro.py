@@ -133,13 +133,10 @@ def solve(
     closed = isinstance(how, ClosedForm)
     least = 1e-4 if how.jumps else 1e-13
     rtol = max(least, wanted / (300 if closed else 10))
-    if (
-        not problem.data.components.variances.any()
-        and isinstance(problem.student, Committee)
-        and problem.student.g.kinks
-    ):
+    student = problem.student
+    if not problem.data.components.variances.all() and isinstance(student, Committee) and student.g.kinks:
         raise InputError(
-            f"variance: without noise a {problem.student.g.name} network slides along its kinks, which these equations "
+            f"variance: without noise a {student.g.name} network slides along its kinks, which these equations "
             "do not describe; use a small variance, or laws.xor_flow for the XOR mixture"
         )
     if not closed:

@@ -22,6 +22,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from .draws import component
 from .errors import InputError, unknown
 from .factors import coordinates
 from .problem import Problem
@@ -85,9 +86,7 @@ def _advance(
     for _ in range(steps):
         lam[:] = 0.0
         nu[:] = 0.0
-        c = 0
-        if F > M:
-            c = min(np.searchsorted(cumulative, rng.random(), side="right"), F - M - 1)
+        c = component(cumulative, F - M, rng)
         for b in range(B):
             n = width[b]
             noisy = root[b] * spread[c]

@@ -25,6 +25,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from .checks import grid
 from .data import Samples
+from .draws import component, fill
 from .errors import InputError
 from .problem import Problem
 from .runs import Observed, Visit, record
@@ -57,7 +58,7 @@ def _direct(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, r
     for _ in range(steps):
         lam[:] = 0.0
         nu[:] = 0.0
-        c = min(np.searchsorted(cumulative, rng.random(), side="right"), P - 1) if P > 0 else 0
+        c = component(cumulative, P, rng)
         if len(rows) > 0:
             x = rows[rng.integers(0, len(rows))]
         for low in range(0, N, 1024):
@@ -104,16 +105,12 @@ def _blocked(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, 
         S = min(BLOCK, steps - done)
         X = block[:S]
         for s in range(S):
-            c = min(np.searchsorted(cumulative, rng.random(), side="right"), P - 1) if P > 0 else 0
+            c = component(cumulative, P, rng)
             drawn[s] = labels[c]
             if len(rows) > 0:
                 X[s] = rows[rng.integers(0, len(rows))]
             else:
-                for i in range(N):
-                    X[s, i] = spread[c] * root[i] * rng.standard_normal()
-                if P > 0:
-                    for i in range(N):
-                        X[s, i] += means[c, i]
+                fill(X[s], c, spread, root, means, rng)
             if noise > 0.0:  # with its sample, so that both engines read the stream in one order
                 shifts[s] = noise * rng.standard_normal()
         G = np.dot(X, X.T)
@@ -153,15 +150,10 @@ def _blocked(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, 
 def _redraw(parts, means, root, noise, rng, X, drawn):  # pragma: no cover - compiled
     """The first inputs (count, N) and labels of a run, in the order in which both engines draw them."""
     cumulative, spread, labels = parts
-    P = len(means)
     for s in range(len(X)):
-        c = min(np.searchsorted(cumulative, rng.random(), side="right"), P - 1) if P > 0 else 0
+        c = component(cumulative, len(means), rng)
         drawn[s] = labels[c]
-        for i in range(X.shape[1]):
-            X[s, i] = spread[c] * root[i] * rng.standard_normal()
-        if P > 0:
-            for i in range(X.shape[1]):
-                X[s, i] += means[c, i]
+        fill(X[s], c, spread, root, means, rng)
         if noise > 0.0:
             rng.standard_normal()
 
@@ -302,7 +294,8 @@ def train(
     runs, seed: number of independent runs; the same seed gives the same bits.
     levels: also record the overlaps of every level.
     observe: what else to look at on the way, such as `overlaps.spectra.Observer`, at its own times (which must be among
-        `times`) or at all of them; what it sees is in the data of the trajectory, along the dimension `observed`.
+        `times`) or at all of them, at whole steps; what it sees is in the data of the trajectory, along the dimension
+        `observed`.
     """
     check(problem, start)
     if start.student is None or start.teacher is None:
@@ -311,13 +304,19 @@ def train(
         )
     observed, looks = None, frozenset[int]()
     if observe is not None:
+        if not (hasattr(observe, "begin") and hasattr(observe, "variables") and hasattr(observe, "times")):
+            raise InputError(f"observe: expected an observer such as overlaps.spectra.Observer(), got {observe!r:.80}")
         t = grid(times)
         at = t if observe.times is None else grid(observe.times)
         absent = at[~np.isin(at, t)]
         if absent.size:
             raise InputError(f"observe: its time {absent[0]:g} is not among times; add it there")
-        looks = frozenset(np.floor(at * start.student.shape[1] + 1e-9).astype(int).tolist())
-        observed = Observed(at, observe.variables(problem, start))
+        exact = at * start.student.shape[1]
+        steps, first = np.unique(np.floor(exact + 1e-9).astype(np.int64), return_index=True)
+        looks = frozenset(steps.tolist())
+        # a time between two steps is seen at the first of them, and said to be
+        seen = np.where(np.abs(exact[first] - steps) < 1e-6, at[first], steps / start.student.shape[1])
+        observed = Observed(seen, observe.variables(problem, start))
     walker = Weights(problem, start, observe, looks)
     return record(
         "micro", walker, problem, start, times, runs, seed, levels=levels, progress=progress, observed=observed

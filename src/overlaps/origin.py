@@ -34,14 +34,18 @@ def largest_pull(gram: Array, weights: Array, variances: Array, labels: NDArray[
     length = float(np.sqrt(np.max(np.sum(rows**2, 1), initial=0.0)))
     if length == 0:
         return best
-    starts = np.concatenate([rows, -rows, np.random.default_rng(0).standard_normal((20, rows.shape[1]))])
+    rng = np.random.default_rng(0)
+    some = rng.permutation(len(rows))[:20]
+    starts = np.concatenate([rows[some], -rows[some], rng.standard_normal((20, rows.shape[1]))])
     starts = starts[np.linalg.norm(starts, axis=1) > 0]
     for sign in (1.0, -1.0):
         u = starts / np.linalg.norm(starts, axis=1, keepdims=True)
         for step in np.geomspace(2.0, 0.02, 300):
             gradient = sign * (pulls * ndtr(u @ rows.T / spread)) @ rows
-            u = u + step / length * gradient
+            before, u = u, u + step / length * gradient
             u /= np.linalg.norm(u, axis=1, keepdims=True)
+            if np.abs(u - before).max() < 1e-10:
+                break
         a = u @ rows.T
         bell = np.exp(-0.5 * (a / spread) ** 2) / np.sqrt(2 * np.pi)
         best = max(best, float((sign * (a * ndtr(a / spread) + spread * bell) @ pulls).max()))

@@ -117,7 +117,7 @@ class Problem:
         if wrong:
             raise InputError(
                 f"labels: expected labels from 0 to {count - 1} for the {self.loss} loss, got {wrong[0]}; renumber them"
-                + (f", or use Softmax(classes={max(wrong) + 1})" if count != 2 or wrong[0] > 0 else "")
+                + (f", or use Softmax(classes={max(wrong) + 1})" if wrong[0] > 0 else "")
             )
 
     def _warn_of_decay(self) -> None:

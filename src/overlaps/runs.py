@@ -209,6 +209,8 @@ def record(
 
     seconds = clock.perf_counter() - began
     cost = f"{runs} x {total:,} steps, {seconds:.2g} s"
+    if scale == "diffusion":
+        cost = f"{runs} run{'s' * (runs > 1)}, {seconds:.2g} s"
 
     def trajectory(count: int) -> Trajectory:
         before, part = place[:count], share[:count]
@@ -226,7 +228,9 @@ def record(
         result = assemble(
             scale, problem, start, t[:count], Q, R, m, v, how, levels=blocks, errors=errors, seed=seed, cost=cost
         )
-        return result if observed is None else replace(result, data=_with_looks(result.data, observed, looked))
+        if observed is None:
+            return result
+        return replace(result, data=_with_looks(result.data, observed, looked))
 
     if not diverged:
         return trajectory(t.size)
@@ -247,7 +251,8 @@ def record(
 
 def _with_looks(data: xr.Dataset, observed: Observed, looked: dict[int, list[dict[str, Array]]]) -> xr.Dataset:
     """The data with what the runs saw, (run, observed, …), as far as all of them came."""
-    count = min(len(looks) for looks in looked.values())
+    kept = int(np.count_nonzero(observed.times <= data["time"].values[-1]))
+    count = min(kept, *(len(looks) for looks in looked.values()))
     if count == 0:
         return data
     more = {

@@ -169,8 +169,20 @@ class Start:
                 f"size: level {b} would have {dimensions[b]} dimensions but its overlaps need {ranks[b]}; "
                 "use a larger size"
             )
+        G, A, M = self.G.copy(), self.A.copy(), self.u.size
+        if A.shape[2] > M:
+            # means are shared out over the levels by their fractions, which are others at this size
+            gram = problem.data.mean_gram(dimensions / size)
+            before = np.trace(G[:, M:, M:], axis1=1, axis2=2)
+            longer = np.sqrt(np.trace(gram, axis1=1, axis2=2) / np.where(before > 0, before, 1.0))[:, None, None]
+            A[:, :, M:] *= longer
+            G[:, :M, M:] *= longer
+            G[:, M:, :M] *= longer
+            G[:, M:, M:] = gram
         return replace(
             self,
+            A=A,
+            G=G,
             fractions=dimensions / size,
             size=int(size),
             dimensions=dimensions,
@@ -196,6 +208,10 @@ class Start:
         mine = self.G[:, M:, M:]
         if mine.shape != gram.shape or not np.allclose(mine, gram, atol=1e-9 * max(1.0, np.abs(gram).max(initial=0.0))):
             raise InputError("start: was made for inputs of other means; draw the start for this problem")
+        if self.means is not None and self.size is not None:
+            vectors = problem.data.mean_vectors(self.size)
+            if not np.allclose(self.means, vectors, atol=1e-9 * max(1.0, np.abs(vectors).max(initial=0.0))):
+                raise InputError("start: was made for other mean vectors; draw the start for this problem")
         expected = problem.data.fractions if self.size is None else problem.data.dimensions(self.size) / self.size
         if not np.allclose(self.fractions, expected, atol=1e-12):
             raise InputError("start: was made for other fractions of the levels; draw the start for this problem")
@@ -217,8 +233,12 @@ class Start:
         levels, K, M = self.R.shape
         what = "overlaps only" if self.student is None else "weights and overlaps"
         size = "infinite size" if self.size is None else f"N = {self.size}"
-        fixed = f"M = {M}, " * (M > 0) + f"{self.m.shape[2]} means, " * (self.m.shape[2] > 0)
+        fixed = f"M = {M}, " * (M > 0) + _means(self.m.shape[2])
         return f"Start({what}: K = {K}, {fixed}{levels} level{'s' * (levels > 1)}, {size})"
+
+
+def _means(count: int) -> str:
+    return f"{count} mean{'s' * (count > 1)}, " * (count > 0)
 
 
 def check(problem: Problem, start: Start) -> None:

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -33,7 +34,7 @@ from numpy.typing import NDArray
 from . import __version__
 from .averages import ClosedForm, Method
 from .citations import citations
-from .data import Samples
+from .data import GaussianMixture, Samples
 from .errors import InputError, NumericalError
 from .network import Softmax
 from .problem import Problem
@@ -64,7 +65,7 @@ class Trajectory:
 
     @property
     def scale(self) -> str:
-        """``"macro"``, ``"meso"`` or ``"micro"``."""
+        """``"macro"``, ``"meso"``, ``"micro"``, or ``"diffusion"`` for the approximation of meso."""
         return self.data.attrs["scale"]
 
     @property
@@ -181,7 +182,9 @@ def load(path: str | os.PathLike[str]) -> Trajectory:
         raise InputError(f"load: {path} was not written by Trajectory.save")
     text = str(data.attrs["spec"])
     try:
-        problem = Problem.from_toml(text) if text else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its decay, which was said when it was built
+            problem = Problem.from_toml(text) if text else None
     except InputError:
         problem = None  # the data set it names is gone or has changed; the numbers are still good
     size = int(data.attrs.pop("size"))
@@ -223,7 +226,7 @@ def assemble(
     averaged = errors is None
     if errors is None:
         errors = method.errors(*state).reshape(C.shape[:2])
-    inputs = "Gaussian"
+    inputs = repr(problem.data) if isinstance(problem.data, GaussianMixture) else "Gaussian"
     if isinstance(problem.data, Samples):
         about = "taken as Gaussian, with the covariance of" if averaged else "rows of"
         inputs = f"{about} {problem.data.spectrum.source}"

@@ -32,6 +32,7 @@ from .result import Averages
 Array = NDArray[np.float64]
 
 BUDGET = 1_200_000  # points per average
+LABEL_BUDGET = 30_000  # points per component, to begin with
 # for d fields, to begin with: spacing of the nodes, and the probability left outside the ball that holds them; beyond
 # these d, a tensor grid of useful accuracy no longer fits the budget
 TENSOR_START = {1: (0.15, 1e-15), 2: (0.2, 1e-14), 3: (0.3, 1e-10), 4: (0.42, 1e-8)}
@@ -130,14 +131,30 @@ class FieldRule:
             self.log2 = (LABEL_SOBOL_START if labelled else SOBOL_START) + refinement
             self.name = f"Sobol, 2^{self.log2 + 1} points"
 
-    def points(self, L: Array, shift: Array | None = None) -> tuple[Array, Array]:
-        """Nodes (points, d) of z and weights (points,), for fields shift + L z."""
+    def points(self, L: Array, shift: Array | None = None, gain: float = 1.0) -> tuple[Array, Array]:
+        """Nodes (points, d) of z and weights (points,), for fields shift + L z, amplified by `gain` in the output."""
         if not self.is_tensor:
             return rules.sobol(self.fields, self.log2)
-        kinks = self.kinks
+        kinks, spacing = self.kinks, self.spacing
         if shift is not None and any(kinks):
             kinks = [tuple(k - s for k in own) for own, s in zip(kinks, shift.tolist(), strict=True)]
-        return rules.tensor(L, kinks, self.spacing, self.radius)
+        if self.labelled:
+            # a logistic function of σ z has poles π/σ from the real axis, and nodes have to be closer than that
+            width = np.maximum(gain * np.linalg.norm(L, axis=0), 1.0)
+            if not any(kinks):
+                # in steps of a factor, so that grids are few and do not change with every width
+                return rules.smooth_grid(
+                    self._affordable(spacing / 1.25 ** np.ceil(np.log(width) / np.log(1.25))), self.radius
+                )
+            spacing /= min(float(width.max()), 4.0)
+        return rules.tensor(L, kinks, spacing, self.radius)
+
+    def _affordable(self, spacings: Array) -> tuple[float, ...]:
+        """The spacings, all larger by a factor where there would be too many points; finer rules may have more."""
+        d = self.fields
+        points = np.pi ** (d / 2) / gamma(d / 2 + 1) * np.prod(self.radius / spacings)
+        budget = LABEL_BUDGET * 1.3 ** (d * self.refinement)
+        return tuple((spacings * max(1.0, points / budget) ** (1 / d)).tolist())
 
     def ordered_points(self, L: Array) -> tuple[Array, Array, NDArray[np.int64]]:
         """`points`, and for each the first coordinate that differs from the point before."""
@@ -172,6 +189,8 @@ class FieldRule:
         if not self.is_tensor:
             return better if better.log2 <= SOBOL_LIMIT else None
         d = self.fields
+        if self.labelled and LABEL_BUDGET * 1.3 ** (d * better.refinement) > BUDGET:
+            return None
         volume = np.pi ** (d / 2) / gamma(d / 2 + 1)
         return better if volume * (better.radius / better.spacing) ** d <= BUDGET else None
 
@@ -225,14 +244,15 @@ class LossQuadrature:
         L = cholesky(self.basis.T @ C @ self.basis)
         return L, self.basis @ L
 
-    def _fields(self, C: Array, means: Array) -> Iterator[tuple[float, float, int, Array, Array, Array]]:
+    def fields(self, C: Array, means: Array, v: Array) -> Iterator[tuple[float, float, int, Array, Array, Array]]:
         """For each component: weight, √variance, label, nodes z, weights of the nodes and fields (points, K+M)."""
+        gain = float(np.abs(v).max())
         L, spread = self._factor(C)
         if means.shape[1] == 0:
             means = np.zeros((len(C), 1))
         for p, s, label, mean in zip(*self.problem.data.components, means.T, strict=True):
             root = float(np.sqrt(s))
-            z, w = self.rule.points(root * L, mean) if s > 0 else (np.zeros((1, len(L))), np.ones(1))
+            z, w = self.rule.points(root * L, mean, gain) if s > 0 else (np.zeros((1, len(L))), np.ones(1))
             yield float(p), root, int(label), z, w, mean + root * (z @ spread.T)
 
     def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
@@ -241,7 +261,7 @@ class LossQuadrature:
         L, _ = self._factor(C)
         stein, S, dv, error = np.zeros((K, len(L))), np.zeros((K, K)), np.zeros(K), 0.0
         E: list[Array] = []
-        for p, root, label, z, w, H in self._fields(C, means):
+        for p, root, label, z, w, H in self.fields(C, means, v):
             dlam, dreadout = _gradients(self.problem.kernel, H, K, label, v, u)
             weighted = dlam * (p * w)[:, None]
             stein += root * (weighted.T @ z)
@@ -260,7 +280,7 @@ class LossQuadrature:
         assert isinstance(self.problem.student, Committee)
         slope = np.vectorize(self.problem.student.g.compiled[1], otypes=[float])
         total = np.zeros((v.size, v.size))
-        for p, root, _, _, w, H in self._fields(C, means):
+        for p, root, _, _, w, H in self.fields(C, means, v):
             rows = v * slope(H[:, : v.size])
             total += p * root**2 * (rows * w[:, None]).T @ rows
         return total
@@ -271,7 +291,7 @@ class LossQuadrature:
         means = np.zeros((*C.shape[:2], 0)) if means is None else means
         for i, (c, readout, mean) in enumerate(zip(C, v, means, strict=True)):
             readout = np.ascontiguousarray(readout)
-            for p, _, label, _, w, H in self._fields(c, mean):
+            for p, _, label, _, w, H in self.fields(c, mean, readout):
                 values = _values(self.problem.value, H, readout.size, label, readout, self.teacher_readout)
                 out[i] += p * float(w @ values)
         return out

@@ -21,12 +21,12 @@ Array = NDArray[np.float64]
 
 
 @lru_cache(maxsize=64)
-def _smooth_grid(d: int, spacing: float, radius: float) -> tuple[Array, Array]:
-    """Nodes (points, d) and weights of the trapezoidal rule inside the ball."""
-    half = int(radius / spacing)
-    z: Array = spacing * np.arange(-half, half + 1, dtype=float)
+def smooth_grid(spacings: tuple[float, ...], radius: float) -> tuple[Array, Array]:
+    """Nodes (points, d) and weights of the trapezoidal rule inside the ball, with a spacing for each coordinate."""
     nodes = np.zeros((1, 0))
-    for _ in range(d):
+    for spacing in spacings:
+        half = int(radius / spacing)
+        z: Array = spacing * np.arange(-half, half + 1, dtype=float)
         nodes = _product(nodes, np.tile(z, (len(nodes), 1)))
         nodes = nodes[np.einsum("ij,ij->i", nodes, nodes) <= radius**2]
     weights = np.exp(-0.5 * np.einsum("ij,ij->i", nodes, nodes))
@@ -50,8 +50,8 @@ def tensor(L: Array, kinks: Sequence[Sequence[float]], spacing: float, radius: f
     """
     d = len(L)
     if not any(kinks):
-        return _smooth_grid(d, spacing, radius)
-    line, line_weights = _smooth_grid(1, spacing, radius)
+        return smooth_grid((spacing,) * d, radius)
+    line, line_weights = smooth_grid((spacing,), radius)
     x, wx = np.polynomial.legendre.leggauss(max(4, round(radius / spacing)))
     nodes, weights = np.zeros((1, 0)), np.ones(1)
     for j in range(d):

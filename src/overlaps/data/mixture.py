@@ -55,38 +55,42 @@ class GaussianMixture(Levels):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        levels = self.eigenvalues.size
         if (self.means is None) == (self.gram is None):
             raise InputError("means: expected either means= (a number, or vectors) or gram= (inner products)")
         if self.gram is not None:
             gram = array("gram", self.gram, None)
-            count = gram.shape[-1] if gram.ndim else 0
-            array("gram", gram, (count, count) if gram.ndim == 2 else (levels, count, count))
+            if gram.ndim not in (2, 3) or gram.shape[-1] == 0:
+                raise InputError(f"gram: expected a matrix of inner products, or one per level, got shape {gram.shape}")
+            count = gram.shape[-1]
+            array("gram", gram, (count, count) if gram.ndim == 2 else (self.eigenvalues.size, count, count))
             _check_gram(gram)
             object.__setattr__(self, "gram", _tuples(gram))
-        elif self.means is None or np.ndim(self.means) == 0:
-            count = whole("means", self.means, least=1, most=10**4)
-            object.__setattr__(self, "means", count)
-        else:
+        elif isinstance(self.means, (Sequence, np.ndarray)) and not isinstance(self.means, str):
             vectors = array("means", self.means, (None, None))
+            if vectors.size == 0:
+                raise InputError(f"means: expected at least one vector, got shape {vectors.shape}")
             count = len(vectors)
             object.__setattr__(self, "means", _tuples(vectors))
-        if count == 0:
-            raise InputError("means: expected at least one component, got none")
-        object.__setattr__(self, "weights", _weights(self.weights, count))
+        else:
+            count = whole("means", self.means, least=1, most=10**4)
+            object.__setattr__(self, "means", count)
+        if self.weights is not None:
+            object.__setattr__(self, "weights", _weights(self.weights, count))
         object.__setattr__(self, "variance", _variance(self.variance, count))
-        given = range(count) if self.labels is None else self.labels
-        if isinstance(given, (str, int)) or len(given) != count:
-            raise InputError(f"labels: expected {count} whole numbers, one per component, got {given!r}")
-        labels = tuple(whole(f"labels[{i}]", label, least=-(10**9)) for i, label in enumerate(given))
-        object.__setattr__(self, "labels", labels)
+        if self.labels is not None:
+            object.__setattr__(self, "labels", _labels(self.labels, count))
 
     @cached_property
     def components(self) -> Components:
         """Weights, variances and labels as arrays, (components,)."""
-        count = len(self.weights or ())
+        if self.gram is not None:
+            count = np.shape(self.gram)[-1]
+        else:
+            count = self.means if isinstance(self.means, int) else len(self.means or ())
+        weights = np.ones(count) if self.weights is None else np.array(self.weights)
         variances = np.full(count, self.variance) if np.isscalar(self.variance) else np.array(self.variance)
-        return Components(np.array(self.weights), variances.astype(float), np.array(self.labels, np.int64))
+        labels = np.arange(count) if self.labels is None else np.array(self.labels)
+        return Components(weights / weights.sum(), variances.astype(float), labels.astype(np.int64))
 
     @cached_property
     def _vectors(self) -> Array | None:
@@ -163,14 +167,18 @@ def _check_gram(gram: Array) -> None:
 
 
 def _weights(given: Any, count: int) -> tuple[float, ...]:
-    if given is None:
-        return (1 / count,) * count
     weights = array("weights", given, (count,))
     if weights.min() <= 0:
         raise InputError(f"weights: expected numbers above zero, got {weights.min():g}; leave such a component out")
     if abs(weights.sum() - 1) > 1e-9:
         raise InputError(f"weights: expected a sum of one, got {weights.sum():.10g}; divide them by their sum")
-    return tuple((weights / weights.sum()).tolist())
+    return tuple(weights.tolist())
+
+
+def _labels(given: Any, count: int) -> tuple[int, ...]:
+    if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, str) or len(given) != count:
+        raise InputError(f"labels: expected {count} whole numbers, one per component, got {given!r:.80}")
+    return tuple(whole(f"labels[{i}]", label, least=-(10**9)) for i, label in enumerate(given))
 
 
 def _variance(given: Any, count: int) -> float | tuple[float, ...]:

@@ -1,8 +1,8 @@
 """Spectra of Hessian and gradient matrices: empirical, of the population, and along training.
 
-With δ = ∂loss/∂λ the gradient of one sample with respect to a row w_i (length O(1)) is δ_i x, so that every block of the
-Hessian or of the matrix of gradients G = E[∇loss ∇lossᵀ] is a weighted second moment of the inputs, E[a_ij x xᵀ]: the
-means of the inputs make its outliers, their noise its bulk.
+With δ = ∂loss/∂λ the gradient of one sample with respect to a row w_i (length O(1)) is δ_i x, so that every block of
+the Hessian or of the matrix of gradients G = E[∇loss ∇lossᵀ] is a weighted second moment of the inputs, E[a_ij x xᵀ]:
+the means of the inputs make its outliers, their noise its bulk.
 
 - `hessian`, `gradient_matrix`: from samples (a `Batch`), at any weights; `population`: their limit, exactly.
 - `eigenpairs`: the largest, with residuals; `alignment`, `lives_in`: of weights with eigenspaces.

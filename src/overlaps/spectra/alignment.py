@@ -52,8 +52,15 @@ def alignment(v: ArrayLike, subspace: ArrayLike) -> float | Array:
     if not np.all(largest > 0):
         raise InputError("v: expected vectors that are not zero; zero has no direction and no alignment")
     V /= largest  # before squares, which may overflow
-    rho = np.minimum(np.linalg.norm(basis.T @ V, axis=0) / np.linalg.norm(V, axis=0), 1.0)
+    rho = alignments(V.T, basis)
     return float(rho) if V.ndim == 1 else rho
+
+
+def alignments(vectors: Array, bases: Array) -> Array:
+    """ρ of vectors (..., n) with the spans of orthonormal columns (..., n, k), (...); 0 for a vector of length zero."""
+    length = np.linalg.norm(vectors, axis=-1)
+    along = np.linalg.norm(vectors[..., None, :] @ bases, axis=-1)[..., 0]
+    return np.minimum(along / np.where(length > 0, length, 1.0), 1.0)
 
 
 def distance_from(A: ArrayLike | SymmetricOperator, subspace: ArrayLike) -> float:

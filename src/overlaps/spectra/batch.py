@@ -38,55 +38,58 @@ class Batch:
     Parameters
     ----------
     inputs: x in rows, (samples, N), in the coordinates of the weights (the eigenbasis of the covariance).
-    labels: whole numbers, (samples,); zeros where the data have none.
+    labels: whole numbers, (samples,); None where targets are those of a teacher.
     components: component of the mixture that each sample came from, (samples,), where it is known.
     """
 
     inputs: Array
-    labels: Labels
+    labels: Labels | None = None
     components: Labels | None = None
 
     def __init__(self, inputs: ArrayLike, labels: ArrayLike | None = None, components: ArrayLike | None = None) -> None:
         X = array("inputs", inputs, (None, None))
         if not X.size:
             raise InputError(f"inputs: expected at least one sample of at least one entry, got shape {X.shape}")
-        given = np.zeros(len(X)) if labels is None else labels
         object.__setattr__(self, "inputs", X)
-        object.__setattr__(self, "labels", _whole_numbers("labels", given, len(X)))
-        object.__setattr__(
-            self, "components", None if components is None else _whole_numbers("components", components, len(X))
-        )
+        for name, values in (("labels", labels), ("components", components)):
+            object.__setattr__(self, name, None if values is None else _whole_numbers(name, values, len(X)))
 
     @classmethod
-    def draw(cls, problem: Problem, start: Start, count: int, seed: int = 0) -> Batch:
-        """`count` fresh samples of the inputs of `problem` at the size of `start`."""
+    def draw(cls, problem: Problem, start: Start, samples: int, seed: int = 0) -> Batch:
+        """Fresh samples of the inputs of `problem` at the size of `start`, as many as `samples`."""
         start.check_fits(problem)
-        count, rng = whole("count", count, least=1), np.random.default_rng(whole("seed", seed, least=0))
+        samples, rng = whole("samples", samples, least=1), np.random.default_rng(whole("seed", seed, least=0))
         data = problem.data
         if isinstance(data, Samples):
-            return cls(data.rows[rng.integers(0, len(data.rows), count)])
+            return cls(data.rows[rng.integers(0, len(data.rows), samples)])
         if start.size is None:
             raise InputError("start: samples have a size, this start has none; use draw, or size= in from_overlaps")
-        if count * start.size > 1e9:
+        if samples * start.size > 1e9:
             raise InputError(
-                f"count: {count} samples of {start.size} inputs are {count * start.size * 8e-9:.0f} GB; use fewer"
+                f"samples: {samples} of {start.size} inputs each are {samples * start.size * 8e-9:.0f} GB; use fewer"
             )
         weights, variances, labels = data.components
-        components = rng.choice(weights.size, count, p=weights)
-        X = rng.standard_normal((count, start.size))
+        components = rng.choice(weights.size, samples, p=weights)
+        X = rng.standard_normal((samples, start.size))
         X *= np.repeat(np.sqrt(data.eigenvalues), data.dimensions(start.size))
         X *= np.sqrt(variances)[components, None]
-        means = data.mean_vectors(start.size)
+        means = data.mean_vectors(start.size) if start.means is None else start.means
         if len(means):
             X += means[components]
         return cls(X, labels[components], components)
 
+    @property
+    def own_labels(self) -> Labels:
+        """The labels, or zeros where there are none, which a loss with a teacher does not read."""
+        return np.zeros(len(self), np.int64) if self.labels is None else self.labels
+
     def __len__(self) -> int:
-        return len(self.labels)
+        return len(self.inputs)
 
     def __repr__(self) -> str:
         count, size = self.inputs.shape
-        return f"Batch({count} samples of {size} inputs, labels {self.labels.min()} to {self.labels.max()})"
+        seen = "no labels" if self.labels is None else f"labels {self.labels.min()} to {self.labels.max()}"
+        return f"Batch({count} sample{'s' * (count != 1)} of {size} inputs, {seen})"
 
 
 def _whole_numbers(name: str, values: ArrayLike, count: int) -> Labels:

@@ -6,9 +6,11 @@ at once; `gram_eigenpairs` for FᵀF, by way of the smaller F Fᵀ where that is
 
     F Fᵀ u = λ u   gives   FᵀF (Fᵀu) = λ (Fᵀu).
 
-Small matrices are diagonalised as a whole, large ones by block Lanczos (`krylov`) in blocks of count + 4. Every pair
-comes with |A v − θ v|/|A|, |A| the largest |θ|: an eigenvalue of A lies that near to θ. Nothing larger is missed unless
-it hides from the random start and then again from 8 products with 4 random vectors orthogonal to what was found.
+Small matrices are diagonalised as a whole, large ones by block Lanczos (`krylov`) in blocks of 4. Every pair comes with
+|A v − θ v|/|A|, |A| the largest |θ|: an eigenvalue of A lies that near to θ. A random block of 4 sees every eigenvalue,
+but only 4 copies of one that is repeated. Hence a second block, orthogonal to all that was found, searches for larger
+ones: with 8 products, or to convergence where 4 of the values found are alike. What it finds joins the others, and the
+search is repeated until it finds nothing.
 
 Reference for E_k(A): Ben Arous, Gheissari, Huang and Jagannath, High-dimensional SGD aligns with emerging outlier
 eigenspaces, arXiv:2310.03010, section 2.
@@ -30,16 +32,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..checks import array, number, whole
 from ..errors import InputError, NumericalError
-from .krylov import Found, block_lanczos, orthonormal
+from .krylov import Block, Found, block_lanczos, orthonormal
 from .operators import SYMMETRY_PROBES, OperatorFamily, SymmetricOperator, check_symmetric
 
 Array = NDArray[np.float64]
 Members = NDArray[np.intp]
 Operators = SymmetricOperator | OperatorFamily
 DENSE = 500  # dimension up to which a matrix is diagonalised as a whole: measured, 350 for count 2, 600 for count 10
-GUARD = 4  # vectors iterated beyond those wanted
-STEPS = 500  # most blocks multiplied
-SEARCH = 8  # block products of the search for what was missed
+GUARD = 4  # vectors carried on beyond those wanted
+NARROW = 4  # vectors of a random block
+SINGLE = 1e-4  # tolerance from which single precision is enough
+STEPS = 500  # most blocks of count + 4 vectors multiplied, or narrow ones with as many vectors
+SEARCH = 8  # block products of the search for what was missed, where no values are alike
+ALIKE = 10  # tolerances within which values are alike
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +59,7 @@ class Eigenpairs:
     tolerance: what the residuals were asked to be.
     products: products of an operator with a vector, summed over the family; 0 where the matrix was at hand.
     method: how they were found.
-    guard: the next few directions, (..., n, up to 4), carried on by a warm start.
+    ahead: A times these vectors and up to 4 more, of length one, (..., n, count + 4): where a warm start begins.
     """
 
     values: Array
@@ -63,7 +68,7 @@ class Eigenpairs:
     tolerance: float
     products: int
     method: str
-    guard: Array
+    ahead: Array
 
     @property
     def converged(self) -> bool:
@@ -94,12 +99,13 @@ def eigenpairs(
     ----------
     A: operator, family of operators, or symmetric array (n, n).
     count: how many, at most n.
-    tolerance: largest residual |A v − θ v| in units of the largest |θ|, from 1e-13 to below 1.
+    tolerance: largest residual |A v − θ v| in units of the largest |θ|, below 1, and from 1e-13, or from 1e-4 for a
+        family in single precision.
     start: where to begin. The `Eigenpairs` of an operator nearby, as at the step of training before: if little has
         changed, one product with count + 4 vectors is all it costs. A pair that was not among the first count + 4
-        then and has overtaken since is followed by the guard vectors, which get one product a call, and may be seen
-        some calls late; a call without `start` sees it at once. Vectors (..., n, b) speed up the search, too, but are
-        not trusted to be the largest: the check of symmetry and the search for what was missed are made as well.
+        then and has overtaken since is followed by the 4 vectors beyond those wanted, and may be seen some calls late;
+        a call without `start` sees it at once. Vectors (..., n, b) speed up the search, too, but are not trusted to be
+        the largest: the check of symmetry and the search for what was missed are made as well.
     seed: of the random start.
 
     Raises
@@ -108,19 +114,20 @@ def eigenpairs(
     """
     if not isinstance(A, (SymmetricOperator, OperatorFamily)):
         A = SymmetricOperator.from_matrix(A)
-    n, count, tolerance = A.dimension, _count(count, A), _tolerance(tolerance)
+    n, count, tolerance = A.dimension, _count(count, A), _tolerance(tolerance, A)
     if isinstance(A, SymmetricOperator) and A.factor is not None and start is None and _by_gram(A.factor, count):
         return gram_eigenpairs(A.factor, count, tolerance=tolerance)
     rows, trusted = _rows(start, A), isinstance(start, Eigenpairs) and start.converged
-    width = max(min(count + GUARD, n), rows.shape[1])
-    small = n <= max(DENSE, 12 * width)
+    wide, width = count + GUARD, max(NARROW, rows.shape[1])
+    small = n <= max(DENSE, 12 * max(wide, width))
     if small and not (trusted and 2 * width <= n):
         return _dense(A, count, tolerance)
     rng, spent = np.random.default_rng(seed), 0 if trusted else A.count * SYMMETRY_PROBES
     if not trusted:
         check_symmetric(A, seed=seed)
     for _ in range(STEPS):
-        found = block_lanczos(A.products, _block(rows, width, rng), count, tolerance, 2 if small else STEPS, rng)
+        steps = 2 if small else STEPS * wide // width
+        found = block_lanczos(A.products, _block(rows, width, rng), count, GUARD, tolerance, steps, rng)
         spent += found.products
         name = "block Lanczos" if start is None else "warm start"
         pairs = _pairs(found, tolerance, spent, f"{name}, {found.steps} x {width} vectors", A)
@@ -129,13 +136,12 @@ def eigenpairs(
         _converged(pairs, A)
         if trusted:
             return pairs
-        other = _search_outside(A, found.vectors, rng)
+        other = _search_outside(A, found, tolerance, rng)
         spent += other.products
-        most = np.abs(found.values[:, -1]) + 10 * tolerance * np.abs(found.values[:, 0])
+        most = np.abs(found.values[:, -1]) + tolerance * np.abs(found.values[:, 0])
         if (np.abs(other.values[:, 0]) <= most).all():
             return replace(pairs, products=spent)
-        width = count + GUARD
-        rows = np.concatenate([found.vectors, other.vectors, other.others], axis=2).swapaxes(1, 2)
+        rows, width = np.concatenate([found.vectors, other.images], axis=2).swapaxes(1, 2), wide
     raise NumericalError(f"{A.name}: larger eigenvalues without end", quantity=f"eigenvalues of {A.name}", time=0.0)
 
 
@@ -147,13 +153,13 @@ def gram_eigenpairs(F: ArrayLike, count: int, *, tolerance: float = 1e-9) -> Eig
     """
     factor = array("F", F, (None, None))
     A = SymmetricOperator.from_factor(factor, "F")
-    count, tolerance = _count(count, A), _tolerance(tolerance)
+    count, tolerance = _count(count, A), _tolerance(tolerance, A)
     if not _by_gram(factor, count):
         return eigenpairs(A, count, tolerance=tolerance)
     _, U = np.linalg.eigh(factor @ factor.T)
     rng, width = np.random.default_rng(0), count + GUARD
     block = _block((U.T[::-1][:width] @ factor)[None], width, rng)
-    found = block_lanczos(A.products, block, count, tolerance, STEPS, rng)
+    found = block_lanczos(A.products, block, count, GUARD, tolerance, STEPS, rng)
     return _converged(_pairs(found, tolerance, found.products, f"Gram matrix of {len(factor)} samples", A), A)
 
 
@@ -165,7 +171,7 @@ def _by_gram(F: Array, count: int) -> bool:
 
 
 def _dense(A: Operators, count: int, tolerance: float, spent: int = 0) -> Eigenpairs:
-    values, vectors, residuals, guard = [], [], [], []
+    values, vectors, residuals, ahead = [], [], [], []
     for one in A.singles:
         matrix = one.dense()
         spent += 0 if one.formed else A.dimension
@@ -176,23 +182,28 @@ def _dense(A: Operators, count: int, tolerance: float, spent: int = 0) -> Eigenp
         values.append(theta[:count])
         vectors.append(V[:, :count])
         residuals.append(np.linalg.norm(error / max(abs(theta[0]), np.finfo(float).tiny), axis=0))
-        guard.append(V[:, count : count + GUARD])
-    found = Found(np.stack(values), np.stack(vectors), np.stack(residuals), np.stack(guard), spent, 1)
+        ahead.append(V[:, : count + GUARD])
+    found = Found(np.stack(values), np.stack(vectors), np.stack(residuals), np.stack(ahead), spent, 1)
     return _converged(_pairs(found, tolerance, spent, "dense eigh", A), A)
 
 
-def _search_outside(A: Operators, vectors: Array, rng: np.random.Generator) -> Found:
-    """The largest pair of every operator orthogonal to `vectors` (operators, n, count), as a few products see it."""
+def _search_outside(A: Operators, found: Found, tolerance: float, rng: np.random.Generator) -> Found:
+    """The largest pair of every operator orthogonal to those found."""
 
-    def outside(V: Array, members: Members) -> Array:
-        known = vectors[members]
+    def outside(V: Block, members: Members) -> Block:
+        known = found.vectors[members]
         V = V - known @ (known.swapaxes(1, 2) @ V)
         image = A.products(V, members)
         return image - known @ (known.swapaxes(1, 2) @ image)
 
-    operators, n, _ = vectors.shape
-    start = orthonormal(np.zeros((operators, GUARD, n)), vectors.swapaxes(1, 2), 0.0, rng)
-    return block_lanczos(outside, start, 1, 0.0, SEARCH, rng)
+    operators, n, count = found.vectors.shape
+    size, values = np.abs(found.values[:, 0]), np.sort(found.values, axis=1)
+    # up to 4 wanted pairs, none is missed: a random block of 4 sees as many copies of each eigenvalue
+    alike = count > NARROW and (values[:, NARROW - 1 :] - values[:, : 1 - NARROW] <= ALIKE * tolerance * size[:, None])
+    until = (tolerance, STEPS * (count + GUARD) // NARROW) if np.any(alike) else (0.0, SEARCH)
+    zeros = np.zeros((operators, NARROW, n), found.vectors.dtype)
+    start = orthonormal(zeros, found.vectors.swapaxes(1, 2), 0.0, rng)
+    return block_lanczos(outside, start, 1, NARROW - 1, *until, rng, unit=size)
 
 
 def _count(count: int, A: Operators) -> int:
@@ -202,36 +213,39 @@ def _count(count: int, A: Operators) -> int:
     return count
 
 
-def _tolerance(tolerance: float) -> float:
+def _tolerance(tolerance: float, A: Operators) -> float:
     tolerance = number("tolerance", tolerance, least=1e-13)
+    if A.dtype == np.float32 and tolerance < SINGLE:
+        raise InputError(
+            f"tolerance: products of {A.name} are in single precision, expected at least {SINGLE:g}, got "
+            f"{tolerance:g}; use tolerance={SINGLE:g}, or products in double precision"
+        )
     if tolerance >= 1:
         raise InputError(f"tolerance: expected a part of the operator's norm, below 1, got {tolerance:g}")
     return tolerance
 
 
-def _rows(start: Eigenpairs | ArrayLike | None, A: Operators) -> Array:
+def _rows(start: Eigenpairs | ArrayLike | None, A: Operators) -> Block:
     """The vectors to start from in rows, (operators, any, n)."""
     many = (A.count,) if isinstance(A, OperatorFamily) else ()
     if start is None:
-        return np.empty((A.count, 0, A.dimension))
-    if isinstance(start, Eigenpairs):
-        start = np.concatenate([start.vectors, start.guard], axis=-1)
-    V = array("start", start, (*many, A.dimension, None))
-    return V.reshape(-1, *V.shape[-2:]).swapaxes(1, 2)
+        return np.empty((A.count, 0, A.dimension), A.dtype)
+    V = array("start", start.ahead if isinstance(start, Eigenpairs) else start, (*many, A.dimension, None))
+    return V.reshape(-1, *V.shape[-2:]).swapaxes(1, 2).astype(A.dtype, copy=False)
 
 
-def _block(rows: Array, width: int, rng: np.random.Generator) -> Array:
+def _block(rows: Block, width: int, rng: np.random.Generator) -> Block:
     """Orthonormal rows that span `rows`, filled up with random ones, (operators, width, n)."""
-    block = np.zeros((rows.shape[0], width, rows.shape[2]))
+    block = np.zeros((rows.shape[0], width, rows.shape[2]), rows.dtype)
     length = np.linalg.norm(rows, axis=2, keepdims=True)
     block[:, : rows.shape[1]] = rows / np.where(length > 0, length, 1.0)
     return orthonormal(block, block[:, :0], 1e-8, rng)
 
 
 def _pairs(found: Found, tolerance: float, products: int, method: str, A: Operators) -> Eigenpairs:
-    parts = found.values, found.vectors, found.residuals, found.others
-    values, vectors, residuals, guard = parts if isinstance(A, OperatorFamily) else (part[0] for part in parts)
-    return Eigenpairs(values, vectors, residuals, tolerance, products, method, guard)
+    parts = found.values, found.vectors.astype(float), found.residuals, found.images.astype(float)
+    values, vectors, residuals, ahead = parts if isinstance(A, OperatorFamily) else (part[0] for part in parts)
+    return Eigenpairs(values, vectors, residuals, tolerance, products, method, ahead)
 
 
 def _converged(pairs: Eigenpairs, A: Operators) -> Eigenpairs:

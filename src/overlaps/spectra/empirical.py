@@ -36,13 +36,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from ..checks import whole
+from ..data import GaussianMixture
 from ..errors import InputError
 from ..losses import Loss
 from ..network import Softmax
@@ -50,10 +51,13 @@ from ..problem import Problem
 from ..start import Start, check
 from .batch import Batch
 from .operators import OperatorFamily, SymmetricOperator
+from .population import Kind, check_readout
 
 Array = NDArray[np.float64]
 Members = NDArray[np.intp]
 LARGEST = 4e8  # numbers of second derivatives kept, 3 GB
+SMALL = 10**6  # multiplications in a product that BLAS makes without copying: twice as fast with few columns (measured)
+LEAST, SLAB = 24, 64  # rows of the inputs in such a product: fewer cost calls, more do not stay in the cache
 
 
 @njit
@@ -61,6 +65,16 @@ def _curvatures(curvature, lam, nu, labels, v, u, ll, lv, vv):  # pragma: no cov
     one = np.empty(vv.shape)
     for s in range(labels.size):
         curvature(lam[s], nu[s], labels[s], v, u, ll[s], lv[min(s, len(lv) - 1)], one)
+        vv += one
+
+
+@njit
+def _own_curvatures(curvature, lam, nu, labels, v, u, units, a, vv):  # pragma: no cover - compiled
+    ll, lv, one = np.empty((v.size, v.size)), np.empty((v.size, v.size)), np.empty((v.size, v.size))
+    for s in range(labels.size):
+        curvature(lam[s], nu[s], labels[s], v, u, ll, lv, one)
+        for f in range(units.size):
+            a[s, f] = ll[units[f], units[f]]
         vv += one
 
 
@@ -79,7 +93,7 @@ class NetworkMatrix:
     Attributes
     ----------
     kind: "hessian" or "gradient".
-    inputs: x in rows, (n, N); products are made in their precision.
+    inputs: x in rows, (n, N).
     curvatures: a and b of a Hessian, each (n, K, K), or None; there is no b without a second layer.
     gradients: δ and γ of a G-matrix, each (n, K), or None.
     readout: ⟨c⟩, (K, K), or None where there is no second layer.
@@ -87,7 +101,7 @@ class NetworkMatrix:
     """
 
     kind: str
-    inputs: NDArray[Any]
+    inputs: Array
     curvatures: tuple[Array, Array | None] | None
     gradients: tuple[Array, Array] | None
     readout: Array | None
@@ -107,15 +121,17 @@ class NetworkMatrix:
         assert self.gradients is not None
         return self.gradients[0][:, i] * self.gradients[0][:, j]
 
-    def block(self, i: int | str, j: int | None = None) -> SymmetricOperator:
+    def block(self, i: int | Literal["v"], j: int | Literal["v"] | None = None) -> SymmetricOperator:
         """Block w_i w_j (N, N), with j = i if it is not given, or for i = "v" that of the readout (K, K)."""
-        if i == "v" and j is None:
+        j = i if j is None else j
+        if isinstance(i, str) or isinstance(j, str):
+            check_readout(i, j)
             return SymmetricOperator.from_matrix(self._second_layer(), f"{self.kind} vv")
-        i, j = self._unit(i), self._unit(i if j is None else j)
+        i, j = self._unit(i), self._unit(j)
         name, n, X = f"{self.kind} w{i}w{j}", len(self.inputs), self.inputs
         if self.gradients is not None and i == j and n < X.shape[1]:
             return SymmetricOperator.from_factor(self.gradients[0][:, i, None] / np.sqrt(n) * X, name)
-        family = self._family(self.weights([i], [j]), name)
+        family = weighted_moments(X, self.weights([i], [j]), name)
         alone = np.zeros(1, np.intp)
         return SymmetricOperator(
             X.shape[1], lambda V: family.products(V[None], alone)[0], name, dense=lambda: self._dense(i, j)
@@ -129,7 +145,7 @@ class NetworkMatrix:
     def family(self, units: Sequence[int]) -> OperatorFamily:
         """The blocks w_i w_i of these units."""
         chosen = [self._unit(i) for i in units]
-        return self._family(self.weights(chosen, chosen), f"{self.kind} blocks")
+        return weighted_moments(self.inputs, self.weights(chosen, chosen), f"{self.kind} blocks")
 
     def cross(self, i: int) -> Array:
         """Block w_i v, (N, K)."""
@@ -182,22 +198,6 @@ class NetworkMatrix:
             A[K * N :, K * N :] = self._second_layer()
         return A
 
-    def _family(self, weights: Array, name: str) -> OperatorFamily:
-        """⟨a_f x xᵀ⟩ for the columns a_f of `weights` (n, members)."""
-        X = self.inputs
-        n, N = X.shape
-        scaled = np.ascontiguousarray(weights / n, dtype=X.dtype)
-
-        def product(V: Array, members: Members) -> NDArray[Any]:
-            count, _, width = V.shape
-            columns = V.transpose(1, 0, 2).astype(X.dtype, order="C", copy=False).reshape(N, count * width)
-            seen = (X @ columns).reshape(n, count, width)
-            seen *= scaled[:, members, None]
-            # rows times X: faster than Xᵀ times columns, where these are few
-            return (seen.reshape(n, count * width).T @ X).reshape(count, width, N).swapaxes(1, 2)
-
-        return OperatorFamily(N, weights.shape[1], product, name)
-
     def _dense(self, i: int, j: int) -> Array:
         weights, X = self.weights(i, j) / len(self.inputs), self.inputs
         if weights.min() >= 0:  # FᵀF costs half of Xᵀ F
@@ -227,7 +227,34 @@ class NetworkMatrix:
 
     def __repr__(self) -> str:
         n, N = self.inputs.shape
-        return f"NetworkMatrix({self.kind}, {self.units} units x {N} inputs, {n} samples)"
+        units = f"{self.units} unit{'s' * (self.units != 1)}"
+        return f"NetworkMatrix({self.kind}, {units} x {N} inputs, {n} sample{'s' * (n != 1)})"
+
+
+def weighted_moments(X: NDArray[Any], weights: Array, name: str) -> OperatorFamily:
+    """⟨a_f x xᵀ⟩ over the rows x of X (n, N), for the columns a_f of `weights` (n, members), in the precision of X."""
+    n, N = X.shape
+    scaled = np.ascontiguousarray(weights / n, dtype=X.dtype)
+
+    def product(V: NDArray[Any], members: Members) -> NDArray[Any]:
+        count, _, width = V.shape
+        columns = V.transpose(1, 0, 2).astype(X.dtype, order="C", copy=False).reshape(N, count * width)
+        own, image = scaled[:, members, None], np.zeros((count * width, N), X.dtype)
+        for rows in _slabs(n, columns):
+            seen = (X[rows] @ columns).reshape(-1, count, width)
+            seen *= own[rows]
+            # rows times X: faster than Xᵀ times columns, where these are few
+            image += seen.reshape(-1, count * width).T @ X[rows]
+        return image.reshape(count, width, N).swapaxes(1, 2)
+
+    return OperatorFamily(N, weights.shape[1], product, name, dtype=X.dtype)
+
+
+def _slabs(n: int, columns: NDArray[Any]) -> list[slice]:
+    """Which of n rows to multiply with these columns at once."""
+    rows = SMALL // max(columns.size, 1)
+    rows = min(rows, SLAB) if rows >= LEAST else n
+    return [slice(first, first + rows) for first in range(0, n, rows)]
 
 
 def hessian(problem: Problem, point: Start, batch: Batch) -> NetworkMatrix:
@@ -247,8 +274,8 @@ def _at(problem: Problem, point: Start, batch: Batch, kind: str) -> NetworkMatri
             "point: an empirical matrix needs weights; use draw or Start.from_weights (a population matrix needs none)"
         )
     check_batch(problem, batch, point.student.shape[1])
-    fields = fields_of(batch, point.student, point.teacher)
-    return network_matrix(kind, problem, batch.inputs, batch.labels, fields, point.v, point.u)
+    fields = fields_of(batch.inputs, point.student), fields_of(batch.inputs, point.teacher)
+    return _network_matrix(kind, problem, batch, fields, point.v, point.u)
 
 
 def check_batch(problem: Problem, batch: Batch, size: int) -> None:
@@ -266,7 +293,13 @@ def check_batch(problem: Problem, batch: Batch, size: int) -> None:
         raise InputError(
             f"inputs: {n} samples of {K} units have {n * K * K * 16e-9:.0f} GB of second derivatives; use fewer samples"
         )
-    if isinstance(problem.loss, Loss) or problem.loss == "square":
+    read = problem.teacher is None or (isinstance(problem.loss, Loss) and isinstance(problem.data, GaussianMixture))
+    if read and batch.labels is None:
+        raise InputError(
+            "labels: expected one for every sample, as the loss of this problem reads them, got none; use "
+            "Batch(inputs, labels=...), or Batch.draw"
+        )
+    if isinstance(problem.loss, Loss) or problem.loss == "square" or batch.labels is None:
         return
     most = K - 1 if isinstance(problem.student, Softmax) else 1
     wrong = batch.labels[(batch.labels < 0) | (batch.labels > most)]
@@ -274,31 +307,49 @@ def check_batch(problem: Problem, batch: Batch, size: int) -> None:
         raise InputError(f"labels: expected labels from 0 to {most} for the {problem.loss} loss, got {wrong[0]}")
 
 
-def fields_of(batch: Batch, W: Array, B: Array) -> tuple[Array, Array]:
-    """λ (n, K) and ν (n, M) of the samples, for weights W (K, N) and a teacher B (M, N)."""
-    root = np.sqrt(batch.inputs.shape[1])
-    return batch.inputs @ (W / root).T, batch.inputs @ (B / root).T
+def fields_of(X: NDArray[Any], W: Array) -> Array:
+    """λ = W·x/√N of the rows x of X, made in their precision, for weights W (units, N): (n, units)."""
+    columns = np.ascontiguousarray((W / np.sqrt(W.shape[1])).T, dtype=X.dtype)
+    return np.concatenate([X[rows] @ columns for rows in _slabs(len(X), columns)]).astype(float, copy=False)
 
 
-def network_matrix(
-    kind: str,
-    problem: Problem,
-    inputs: NDArray[Any],
-    labels: NDArray[np.int64],
-    fields: tuple[Array, Array],
-    v: Array,
-    u: Array,
+def own_weights(
+    kind: str, problem: Problem, batch: Batch, fields: tuple[Array, Array], v: Array, u: Array, units: Sequence[int]
+) -> tuple[Array, Array | None]:
+    """a_ii of every sample for these units, (n, units), and ⟨c⟩ (K, K) or None; nothing is checked.
+
+    What a look at the blocks w_i w_i and vv needs, without the n K² numbers of a `NetworkMatrix`.
+    """
+    n, K = fields[0].shape
+    layers = not isinstance(problem.student, Softmax)
+    if kind == "gradient":
+        delta, gamma = _sample_gradients(problem, batch, fields, v, u)
+        return delta[:, units] ** 2, gamma.T @ gamma / n if layers else None
+    a, c = np.empty((n, len(units))), np.zeros((K, K))
+    # v is copied because a user's loss is differentiated by moving it
+    _own_curvatures(problem.curvature, *fields, batch.own_labels, v.copy(), u, np.array(units), a, c)
+    return a, c / n if layers else None
+
+
+def _sample_gradients(
+    problem: Problem, batch: Batch, fields: tuple[Array, Array], v: Array, u: Array
+) -> tuple[Array, Array]:
+    delta, gamma = np.empty(fields[0].shape), np.empty(fields[0].shape)
+    _gradients(problem.kernel, *fields, batch.own_labels, v, u, delta, gamma)
+    return delta, gamma
+
+
+def _network_matrix(
+    kind: str, problem: Problem, batch: Batch, fields: tuple[Array, Array], v: Array, u: Array
 ) -> NetworkMatrix:
-    """The matrix at readouts v (K,) and u (M,) of samples whose inputs, labels and fields fit; they are not checked."""
     (n, K), trained = fields[0].shape, problem.student.train_readout
     layers = not isinstance(problem.student, Softmax)
     if kind == "gradient":
-        delta, gamma = np.empty((n, K)), np.empty((n, K))
-        _gradients(problem.kernel, *fields, labels, v, u, delta, gamma)
-        return NetworkMatrix(kind, inputs, None, (delta, gamma), gamma.T @ gamma / n if layers else None, trained)
+        delta, gamma = _sample_gradients(problem, batch, fields, v, u)
+        readout = gamma.T @ gamma / n if layers else None
+        return NetworkMatrix(kind, batch.inputs, None, (delta, gamma), readout, trained)
     a, b, c = np.empty((n, K, K)), np.empty((n if layers else 1, K, K)), np.zeros((K, K))
-    # v is copied because a user's loss is differentiated by moving it
-    _curvatures(problem.curvature, *fields, labels, v.copy(), u, a, b, c)
+    _curvatures(problem.curvature, *fields, batch.own_labels, v.copy(), u, a, b, c)
     if not layers:
-        return NetworkMatrix(kind, inputs, (a, None), None, None, trained)
-    return NetworkMatrix(kind, inputs, (a, b), None, c / n, trained)
+        return NetworkMatrix(kind, batch.inputs, (a, None), None, None, trained)
+    return NetworkMatrix(kind, batch.inputs, (a, b), None, c / n, trained)

@@ -7,6 +7,9 @@ For a loss L(θ) = mean over samples of l_s(θ), θ a vector of p parameters,
 are operators on R^p, their blocks operators on the parameters of, say, one layer. `Model.check` compares the functions
 with each other by central differences, since a wrong derivative gives a spectrum that looks like any other.
 
+Functions that return float32 are held to what single precision can do: Hessians symmetric to 1e-5, eigenpairs to 1e-4,
+derivatives to 1e-3. θ is given to all functions in double precision.
+
 A network with two tanh units and a linear output, four samples, squared loss:
 
 >>> import numpy as np
@@ -41,6 +44,7 @@ SymmetricOperator(hessian, 6 x 6)
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -53,9 +57,10 @@ from .operators import SymmetricOperator, check_symmetric, returned
 
 Array = NDArray[np.float64]
 Block = slice | ArrayLike | None
-STEP = np.finfo(float).eps ** (1 / 3)  # of central differences: truncation and rounding are then alike
+Precision = type[np.float32] | type[np.float64]
 DIRECTIONS = 4  # random directions in which derivatives are compared
-AGREEMENT = 1e-4  # relative difference beyond which a derivative is wrong
+AGREEMENT = {np.float64: 1e-4, np.float32: 1e-3}  # relative difference beyond which a derivative is wrong
+MEAN = {np.float64: 1e-9, np.float32: 1e-4}  # relative difference of the gradient from the mean of those of samples
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +80,12 @@ class Model:
     hessian_product: Callable[[Array, Array], ArrayLike]
     gradients: Callable[[Array], ArrayLike] | None = None
 
+    def __post_init__(self) -> None:
+        for name, arguments in (("loss", 1), ("gradient", 1), ("hessian_product", 2), ("gradients", 1)):
+            function = getattr(self, name)
+            if name != "gradients" or function is not None:
+                _check_function(name, function, ("theta", "u")[:arguments])
+
     def hessian(self, theta: ArrayLike, block: Block = None) -> SymmetricOperator:
         """∇²L(θ), or its block on some parameters: a slice, or their positions, in the order given."""
         at = array("theta", theta, (None,))
@@ -83,10 +94,11 @@ class Model:
         def product(V: Array) -> Array:
             wide = np.zeros((V.shape[1], at.size))
             wide[:, where] = V.T
-            columns = [returned(self.hessian_product(at.copy(), u), at.shape, "hessian_product") for u in wide]
+            columns = [self._product(at, u) for u in wide]
             return np.array(columns).reshape(-1, at.size)[:, where].T
 
-        return SymmetricOperator(where.size, product, "hessian")
+        dtype = _precision(self.hessian_product(at.copy(), np.zeros(at.size)))
+        return SymmetricOperator(where.size, product, "hessian", dtype=dtype)
 
     def gradient_matrix(self, theta: ArrayLike, block: Block = None) -> SymmetricOperator:
         """G(θ), or its block; `eigenpairs` go by the Gram matrix of the samples where these are few."""
@@ -99,20 +111,22 @@ class Model:
 
         The gradient against differences of the loss, Hessian products against differences of the gradient, both in four
         random directions and to 1e-4; the Hessian's symmetry, and the mean of `gradients` against `gradient`, to 1e-9.
+        Where one of the functions returns float32 it is 1e-3, 1e-5 and 1e-4, beyond what rounding does to differences.
         """
         at = array("theta", theta, (None,))
         rng = np.random.default_rng(seed)
-        step = STEP * max(1.0, float(np.abs(at).max(initial=0.0)))
+        u = np.zeros(at.size)
+        functions = self.loss(at.copy()), self.gradient(at.copy()), self.hessian_product(at.copy(), u)
+        dtype = min((_precision(result) for result in functions), key=lambda one: np.finfo(one).bits)
         for _ in range(DIRECTIONS):
             u = rng.standard_normal(at.size)
-            _compare("gradient", "loss", self._loss, self._gradient(at) @ u, at, u, step)
-            product = returned(self.hessian_product(at.copy(), u.copy()), at.shape, "hessian_product")
-            _compare("hessian_product", "gradient", self._gradient, product, at, u, step)
+            _compare("gradient", "loss", self._loss, self._gradient(at) @ u, at, u, dtype)
+            _compare("hessian_product", "gradient", self._gradient, self._product(at, u), at, u, dtype)
         check_symmetric(self.hessian(at), seed=seed)
         if self.gradients is not None:
             each, mean = self._each(at), self._gradient(at)
             off, size = np.linalg.norm(each.mean(axis=0) - mean), np.sqrt(np.mean(np.sum(each**2, axis=1)))
-            if off > 1e-9 * max(size, np.linalg.norm(mean)):
+            if off > MEAN[dtype] * max(size, np.linalg.norm(mean)):
                 raise InputError(
                     f"gradients: expected their mean to be the gradient, got a difference of {off:.2g} where samples "
                     f"have gradients of {size:.2g}; the loss is the mean over samples, penalties are in all or in none"
@@ -123,6 +137,9 @@ class Model:
 
     def _gradient(self, theta: Array) -> Array:
         return returned(self.gradient(theta.copy()), theta.shape, "gradient")
+
+    def _product(self, theta: Array, u: Array) -> Array:
+        return returned(self.hessian_product(theta.copy(), u.copy()), theta.shape, "hessian_product")
 
     def _each(self, theta: Array) -> Array:
         if self.gradients is None:
@@ -136,21 +153,43 @@ class Model:
 
 
 def _compare(
-    name: str, of: str, function: Callable[[Array], Array], claimed: Array, at: Array, u: Array, step: float
+    name: str, of: str, function: Callable[[Array], Array], claimed: Array, at: Array, u: Array, dtype: Precision
 ) -> None:
     """Refuse a derivative `claimed` along u that central differences contradict by more than their own error."""
+    eps = float(np.finfo(dtype).eps)
+    step = eps ** (1 / 3) * max(1.0, float(np.abs(at).max(initial=0.0)))  # truncation and rounding are then alike
 
     def slope(h: float) -> Array:
         return (function(at + h * u) - function(at - h * u)) / (2 * h)
 
     found, coarse = slope(step), slope(2 * step)
-    rounding = 100 * np.finfo(float).eps * np.linalg.norm(function(at)) / step
+    rounding = 100 * eps * np.linalg.norm(function(at)) / step
     off, size = float(np.linalg.norm(found - claimed)), float(np.linalg.norm(found))
-    if off > AGREEMENT * size + 4 * float(np.linalg.norm(found - coarse)) + rounding:
+    if off > AGREEMENT[dtype] * size + 4 * float(np.linalg.norm(found - coarse)) + rounding:
         raise InputError(
             f"{name}: expected the derivative of {of}, {size:.6g} along a random direction by central differences, got "
             f"{np.linalg.norm(claimed):.6g}, {off:.2g} away; correct {name} or {of}"
         )
+
+
+def _precision(result: ArrayLike) -> Precision:
+    """float32 for what was returned in single precision or less, or else float64."""
+    dtype = np.asarray(result).dtype
+    return np.float32 if dtype in (np.float16, np.float32) else np.float64
+
+
+def _check_function(name: str, function: object, arguments: tuple[str, ...]) -> None:
+    expected = f"expected a function of ({', '.join(arguments)})"
+    if not callable(function):
+        raise InputError(f"{name}: {expected}, got {function!r:.80}")
+    try:
+        signature = inspect.signature(function)
+    except ValueError:  # some compiled functions do not tell their arguments
+        return
+    try:
+        signature.bind(*arguments)
+    except TypeError:
+        raise InputError(f"{name}: {expected}, got one of {signature}; wrap it in such a function") from None
 
 
 def _positions(block: Block, parameters: int) -> NDArray[np.intp]:

@@ -7,7 +7,7 @@ every class c, need one product with X and one with Xᵀ for all classes togethe
 
 `check_symmetric` draws n × 8 normal numbers Z and forms M = Zᵀ A Z. The mean of (M − Mᵀ)_ij², i ≠ j, is an unbiased
 estimate of |A − Aᵀ|² and |A Z|²/8 one of |A|² (Frobenius norms). An operator is refused if the first root is above
-1e-9 of the second.
+1e-9 of the second (1e-5 where products are made in single precision).
 
 >>> import numpy as np
 >>> X, a = np.arange(6.0).reshape(3, 2), np.array([1.0, 2.0, 1.0])
@@ -23,9 +23,10 @@ SymmetricOperator(curvature, 2 x 2)
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from ..checks import array, whole
 from ..errors import InputError, NumericalError
@@ -33,6 +34,7 @@ from ..errors import InputError, NumericalError
 Array = NDArray[np.float64]
 Members = NDArray[np.intp]
 SYMMETRY = 1e-9  # largest |A − Aᵀ| / |A| of what is called symmetric
+SINGLE_SYMMETRY = 1e-5  # the same for products in single precision
 SYMMETRY_PROBES = 8  # products of a check of symmetry
 COLUMNS = 256  # columns of the identity in one product
 
@@ -46,6 +48,8 @@ class SymmetricOperator:
     product: function V (n, b) -> A V (n, b), for any b; it may keep nothing of V.
     name: what messages call the operator.
     dense: function () -> (n, n), where the matrix costs less than n products.
+    dtype: float32 where the products are made in single precision; they need to be symmetric to 1e-5 only, and
+        eigenpairs to 1e-4.
     """
 
     count = 1  # a family of one
@@ -57,9 +61,11 @@ class SymmetricOperator:
         name: str = "",
         *,
         dense: Callable[[], Array] | None = None,
+        dtype: DTypeLike = np.float64,
     ) -> None:
         self.dimension = whole("dimension", dimension, least=1)
         self.name = name or "operator"
+        self.dtype = _precision(dtype)
         self.factor: Array | None = None
         self.formed = dense is not None
         self._product = product
@@ -92,9 +98,9 @@ class SymmetricOperator:
         block = V.reshape(self.dimension, -1)
         return returned(self._product(block), block.shape, self.name).reshape(V.shape)
 
-    def products(self, vectors: Array, members: Members) -> Array:
+    def products(self, vectors: NDArray[Any], members: Members) -> NDArray[Any]:
         """The product as that of a family of one, (1, n, b)."""
-        return returned(self._product(vectors[0]), vectors.shape[1:], self.name)[None]
+        return returned(self._product(vectors[0]), vectors.shape[1:], self.name, self.dtype)[None]
 
     @property
     def singles(self) -> list[SymmetricOperator]:
@@ -102,15 +108,15 @@ class SymmetricOperator:
         return [self]
 
     def dense(self) -> Array:
-        """The matrix (n, n), exactly symmetric; refused if the products are not symmetric to 1e-9."""
+        """The matrix (n, n), exactly symmetric; refused if the products are not to 1e-9 (in single precision 1e-5)."""
         n = self.dimension
         if self._dense is not None:
-            return _symmetrised(returned(self._dense(), (n, n), self.name), self.name)
+            return _symmetrised(returned(self._dense(), (n, n), self.name), self.name, self.dtype)
         A = np.empty((n, n))
         for first in range(0, n, COLUMNS):
             last = min(first + COLUMNS, n)
             A[:, first:last] = self @ np.eye(n, last - first, -first)
-        return _symmetrised(A, self.name)
+        return _symmetrised(A, self.name, self.dtype)
 
     def spectrum(self) -> Array:
         """All eigenvalues, the largest first, (n,)."""
@@ -130,19 +136,27 @@ class OperatorFamily:
     product: function (V (j, n, b), members (j,)) -> (j, n, b): operator members[i] times V[i], so that operators which
         need no more products cost nothing.
     name: what messages call the family.
+    dtype: float32 where the products are made in single precision; eigenpairs are then searched for in it.
     """
 
     def __init__(
-        self, dimension: int, count: int, product: Callable[[Array, Members], ArrayLike], name: str = ""
+        self,
+        dimension: int,
+        count: int,
+        product: Callable[[NDArray[Any], Members], ArrayLike],
+        name: str = "",
+        *,
+        dtype: DTypeLike = np.float64,
     ) -> None:
         self.dimension = whole("dimension", dimension, least=1)
         self.count = whole("count", count, least=1)
         self.name = name or "operators"
+        self.dtype = _precision(dtype)
         self._product = product
 
-    def products(self, vectors: Array, members: Members) -> Array:
+    def products(self, vectors: NDArray[Any], members: Members) -> NDArray[Any]:
         """Operator members[i] times vectors[i], (j, n, b)."""
-        return returned(self._product(vectors, members), vectors.shape, self.name)
+        return returned(self._product(vectors, members), vectors.shape, self.name, self.dtype)
 
     @property
     def singles(self) -> list[SymmetricOperator]:
@@ -157,7 +171,8 @@ class OperatorFamily:
         if not -self.count <= index < self.count:
             raise IndexError(f"{self.name}: no operator {index} among {self.count}")
         one = np.array([index % self.count])
-        return SymmetricOperator(self.dimension, lambda V: self.products(V[None], one)[0], f"{self.name}[{one[0]}]")
+        name = f"{self.name}[{one[0]}]"
+        return SymmetricOperator(self.dimension, lambda V: self.products(V[None], one)[0], name, dtype=self.dtype)
 
     def __repr__(self) -> str:
         return f"OperatorFamily({self.name}, {self.count} of {self.dimension} x {self.dimension})"
@@ -166,23 +181,26 @@ class OperatorFamily:
 def check_symmetric(A: SymmetricOperator | OperatorFamily, *, seed: int = 0) -> None:
     """Refuse an operator, or a family with a member, for which |A − Aᵀ| is above 1e-9 |A| (estimates as above).
 
-    Costs 8 products. A skew part of rank two, the hardest to see, passes at ten times the limit with a chance below
+    In single precision the limit is 1e-5. Costs 8 products. A skew part of rank two, the hardest to see, passes at ten times the limit with a chance below
     3e-5, at thirty times below 2e-8. Rounding of the products stays below the limit to n ~ 1e10.
     """
-    Z = np.random.default_rng(seed).standard_normal((A.count, A.dimension, SYMMETRY_PROBES))
+    Z = np.random.default_rng(seed).standard_normal((A.count, A.dimension, SYMMETRY_PROBES)).astype(A.dtype)
     image = A.products(Z, np.arange(A.count))
     M = Z.swapaxes(1, 2) @ image
     skew = np.linalg.norm(M - M.swapaxes(1, 2), axis=(1, 2)) / np.sqrt(SYMMETRY_PROBES * (SYMMETRY_PROBES - 1))
     size = np.linalg.norm(image, axis=(1, 2)) / np.sqrt(SYMMETRY_PROBES)
     for one, off, norm in zip(A.singles, skew, size, strict=True):
-        _refuse_skew(float(off), float(norm), one.name)
+        _refuse_skew(float(off), float(norm), one.name, A.dtype)
 
 
-def returned(result: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
-    """What a function returned, if it is a finite array of the right shape."""
+def returned(result: ArrayLike, shape: tuple[int, ...], name: str, dtype: DTypeLike = np.float64) -> NDArray[Any]:
+    """What a function returned, if it is a finite array of the right shape, as `dtype`."""
     if np.iscomplexobj(result):
         raise InputError(f"{name}: expected real numbers to be returned, got complex ones")
-    checked = np.asarray(result, dtype=float)
+    try:
+        checked = np.asarray(result, dtype=dtype)
+    except (TypeError, ValueError):
+        raise InputError(f"{name}: expected numbers of shape {shape} to be returned, got {result!r:.80}") from None
     if checked.shape != shape:
         raise InputError(f"{name}: expected shape {shape} to be returned, got {checked.shape}")
     if not np.isfinite(checked).all():
@@ -190,14 +208,27 @@ def returned(result: ArrayLike, shape: tuple[int, ...], name: str) -> Array:
     return checked
 
 
-def _symmetrised(A: Array, name: str) -> Array:
-    _refuse_skew(float(np.linalg.norm(A - A.T)), float(np.linalg.norm(A)), name)
+def _symmetrised(A: Array, name: str, dtype: DTypeLike = np.float64) -> Array:
+    _refuse_skew(float(np.linalg.norm(A - A.T)), float(np.linalg.norm(A)), name, dtype)
     return (A + A.T) / 2
 
 
-def _refuse_skew(skew: float, size: float, name: str) -> None:
-    if skew > SYMMETRY * size:
+def _refuse_skew(skew: float, size: float, name: str, dtype: DTypeLike) -> None:
+    limit = SYMMETRY if dtype == np.float64 else SINGLE_SYMMETRY
+    if skew > limit * size:
         raise InputError(
-            f"{name}: expected a symmetric operator, got |A - A^T| = {skew / size:.2g} |A|, above {SYMMETRY:g}; "
+            f"{name}: expected a symmetric operator, got |A - A^T| = {skew / size:.2g} |A|, above {limit:g}; "
             "correct its product, or give (A + A^T)/2 if that is what is meant"
+            + ", or dtype=numpy.float32 if it is rounded to single precision"
+            * (dtype == np.float64)
         )
+
+
+def _precision(dtype: DTypeLike) -> np.dtype[Any]:
+    try:
+        found = np.dtype(dtype)
+    except TypeError:
+        found = None
+    if found not in (np.float32, np.float64):
+        raise InputError(f"dtype: expected float32 or float64, got {dtype!r:.80}")
+    return np.dtype(found)

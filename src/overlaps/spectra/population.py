@@ -32,7 +32,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numba import njit
@@ -40,10 +40,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..averages.quadrature import LossQuadrature
 from ..checks import array, whole
-from ..errors import InputError, unknown
+from ..errors import InputError, NumericalError, unknown
 from ..network import Softmax
 from ..problem import Problem
 from ..start import Start
+from .alignment import alignment
 from .operators import SymmetricOperator
 from .span import Component, Span, first_moments, second_moments, span
 
@@ -51,6 +52,8 @@ Array = NDArray[np.float64]
 Kind = Literal["hessian", "gradient"]
 KINDS = ("hessian", "gradient")
 CHUNK = 2**22  # numbers of second derivatives held at a time
+WORST = 1e-2  # accuracy beyond which a result that does not tell its own is refused
+Result = TypeVar("Result")
 
 
 @njit
@@ -147,10 +150,7 @@ class LowRankPlusIdentity:
         """ρ of a direction in the basis (r,) with the span of the first `count` eigenvectors: |P a|/|a|."""
         a = array("direction", direction, (len(self.core),))
         count = whole("count", count, least=1, most=len(self.core))
-        length = float(np.linalg.norm(a))
-        if length == 0:
-            raise InputError("direction: expected a vector that is not zero, which has no direction")
-        return min(float(np.linalg.norm(self.coordinates[:, :count].T @ a)) / length, 1.0)
+        return float(alignment(a, self.coordinates[:, :count]))
 
     def dense(self) -> Array:
         """The matrix, (N, N)."""
@@ -199,14 +199,14 @@ class PopulationMatrix:
     span: Span
     accuracy: float
 
-    def block(self, i: int | Literal["v"], j: int | None = None) -> LowRankPlusIdentity:
+    def block(self, i: int | Literal["v"], j: int | Literal["v"] | None = None) -> LowRankPlusIdentity:
         """Block (w_i, w_j), by default (w_i, w_i); "v": block (v, v), whose basis is the identity."""
-        if isinstance(i, str):
-            if i != "v" or j is not None:
-                raise InputError(f"block: expected numbers of students, or 'v' alone, got {i!r}, {j!r}")
+        j = i if j is None else j
+        if isinstance(i, str) or isinstance(j, str):
+            check_readout(i, j)
             readout = self._second_layer(self.readout)
             return LowRankPlusIdentity(readout, 0.0, np.eye(len(readout)), len(readout))
-        i, j = self._student(i), self._student(i if j is None else j)
+        i, j = self._student(i), self._student(j)
         bulk = float(self._variances @ self.weights[:, i, j])
         return LowRankPlusIdentity(self.cores[i, j], bulk, self.span.basis, self.span.size)
 
@@ -253,7 +253,8 @@ class PopulationMatrix:
     def __repr__(self) -> str:
         K, r = len(self.cores), self.span.rank
         size = "infinite size" if self.span.size is None else f"N = {self.span.size}"
-        return f"PopulationMatrix({self.kind}, {K} units, {size}, span of {r}; accuracy {self.accuracy:.1g})"
+        units = f"{K} unit{'s' * (K != 1)}"
+        return f"PopulationMatrix({self.kind}, {units}, {size}, span of {r}; accuracy {self.accuracy:.1g})"
 
 
 def population(problem: Problem, point: Start, kind: Kind = "hessian") -> PopulationMatrix:
@@ -284,7 +285,7 @@ def population(problem: Problem, point: Start, kind: Kind = "hessian") -> Popula
                     readout += piece.weight * (piece.node_weights @ vv)
         return [cores, np.array(weights), crossed, readout]
 
-    (cores, weights, crossed, readout), accuracy = _refined(average, LossQuadrature(problem, point.u))
+    (cores, weights, crossed, readout), accuracy = refined(average, LossQuadrature(problem, point.u), _apart)
     cores, weights = _square(cores, K), _square(weights.T, K).transpose(2, 0, 1)
     if not two_layers:
         return PopulationMatrix(kind, cores, weights, None, None, inside, accuracy)
@@ -293,16 +294,23 @@ def population(problem: Problem, point: Start, kind: Kind = "hessian") -> Popula
 
 
 def readout_block(problem: Problem, point: Start, kind: Kind = "hessian") -> Array:
-    """Block (v, v) alone, (K, K), without a check of its accuracy: some 1e-3 of its size beyond two fields."""
+    """Block (v, v) alone, (K, K), to the accuracy of `population`; refused where that is worse than 1e-2."""
     check_kind(problem, kind)
     if isinstance(problem.student, Softmax):
         raise InputError("student: softmax regression has no second layer; use population(...).block(i)")
     inside = span(problem, point)
-    total = sum(
-        part.weight * (part.node_weights @ sample_weights(problem, point, kind, part)[2])
-        for part in inside.components(LossQuadrature(problem, point.u))
-    )
-    return _square(np.asarray(total), problem.student.units)
+    K = problem.student.units
+
+    def average(quadrature: LossQuadrature) -> list[Array]:
+        total = np.zeros(K * (K + 1) // 2)
+        for part in inside.components(quadrature):
+            for piece in pieces(part, K):
+                total += piece.weight * (piece.node_weights @ sample_weights(problem, point, kind, piece)[2])
+        return [total]
+
+    (readout,), accuracy = refined(average, LossQuadrature(problem, point.u), _apart)
+    check_accuracy("block (v, v)", accuracy)
+    return _square(readout, K)
 
 
 def check_kind(problem: Problem, kind: str) -> None:
@@ -323,19 +331,56 @@ def pieces(part: Component, K: int) -> list[Component]:
     ]
 
 
-def _refined(average: Callable[[LossQuadrature], list[Array]], rule: LossQuadrature) -> tuple[list[Array], float]:
-    """Averages to the accuracy that the rule is meant for, or the best within its budget, and the accuracy reached."""
+def check_readout(i: int | str, j: int | str) -> None:
+    """Refuse a block with "v" that is not (v, v)."""
+    if (i, j) == ("v", "v"):
+        return
+    unit = next((one for one in (i, j) if not isinstance(one, str)), "i")
+    if "v" in (i, j) and unit != "i":
+        raise InputError(f"block: ({i!r}, {j!r}) is a strip of K columns, no symmetric matrix; use cross({unit})")
+    raise InputError(f"block: expected numbers of students, or 'v' for the readout, got {i!r}, {j!r}")
+
+
+def check_accuracy(name: str, accuracy: float) -> None:
+    """Refuse what refinement has not brought to 1e-2 within the budget of points."""
+    if accuracy > WORST:
+        raise NumericalError(
+            f"{name}: averages over the fields still change by {accuracy:.1g} of their size at the finest rule; fields "
+            "this large need more points: use smaller weights, or the matrices of a batch, ov.spectra.hessian",
+            quantity=name,
+            time=0.0,
+        )
+
+
+def refined(
+    average: Callable[[LossQuadrature], Result],
+    rule: LossQuadrature,
+    apart: Callable[[Result, Result], float],
+    target: float | None = None,
+) -> tuple[Result, float]:
+    """A result to the accuracy `target`, or the best within the budget of points, and the accuracy reached.
+
+    Parameters
+    ----------
+    average: the result by a rule.
+    rule: to begin with.
+    apart: relative difference of two results.
+    target: what the rule is meant for by default.
+    """
+    target = rule.default_accuracy if target is None else target
     earlier = [average(rule.coarser())]
     if rule.gain <= 1:  # the error of random points is random: one difference may be small by chance
         earlier.insert(0, average(rule.coarser().coarser()))
     while True:
         found = average(rule)
-        scale = max(float(np.abs(part).max(initial=0.0)) for part in found) or 1.0
-        apart = [
-            max(float(np.abs(a - b).max(initial=0.0)) for a, b in zip(found, other, strict=True)) for other in earlier
-        ]
-        accuracy = max(1e-15, max(apart) / scale)
+        accuracy = max(1e-15, max(apart(found, other) for other in earlier))
         finer = rule.finer()
-        if accuracy <= rule.default_accuracy or finer is None:
+        if accuracy <= target or finer is None:
             return found, accuracy
         earlier, rule = [*earlier[1:], found], finer
+
+
+def _apart(found: list[Array], other: list[Array]) -> float:
+    """Largest difference of an entry, in units of the largest entry."""
+    scale = max(float(np.abs(part).max(initial=0.0)) for part in found) or 1.0
+    return max(float(np.abs(a - b).max(initial=0.0)) for a, b in zip(found, other, strict=True)) / scale

@@ -77,6 +77,7 @@ class Span:
     kept: NDArray[np.bool_]
     covariance: Array
     field_means: Array
+    readout: Array
 
     @property
     def rank(self) -> int:
@@ -87,7 +88,7 @@ class Span:
         """The components with the nodes of `quadrature`."""
         scale = float(self.problem.data.eigenvalues[0])
         found: list[Component] = []
-        for c, part in enumerate(quadrature._fields(scale * self.covariance, self.field_means)):
+        for c, part in enumerate(quadrature.fields(scale * self.covariance, self.field_means, self.readout)):
             p, root, label, z, w, H = part
             mean = self.means[c] if len(self.means) else np.zeros(self.rank)
             nodes = np.ascontiguousarray(z[:, self.kept])
@@ -101,12 +102,12 @@ def span(problem: Problem, point: Start) -> Span:
     if not isinstance(problem.data, (GaussianInputs, GaussianMixture)):
         raise InputError(
             "data: averages over inputs need their law, these are samples; use the matrices of a batch of samples, "
-            "overlaps.spectra.empirical"
+            "ov.spectra.hessian or ov.spectra.gradient_matrix"
         )
     if problem.data.eigenvalues.size > 1:
         raise InputError(
             f"spectrum: expected isotropic inputs, got {problem.data.eigenvalues.size} levels, whose noise outside the "
-            "span is no multiple of the identity; use Isotropic(), or matrices of a batch, overlaps.spectra.empirical"
+            "span is no multiple of the identity; use Isotropic(), or the matrices of a batch, ov.spectra.hessian"
         )
     K, M = problem.student.units, problem.teacher_units
     gram = point.gram[0]
@@ -134,6 +135,7 @@ def span(problem: Problem, point: Start) -> Span:
         kept[:integrated],
         gram[: K + M, : K + M],
         gram[: K + M, K + M :],
+        point.v,
     )
 
 

@@ -38,6 +38,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..checks import array, grid, number, whole
 from ..errors import InputError, unknown
 from ..trajectory import Trajectory
+from .population import KINDS, Kind
 
 Array = NDArray[np.float64]
 
@@ -92,17 +93,21 @@ class StoppingRule:
         return inf
 
 
-def stop_time(trajectory: Trajectory, rank: int, *, matrix: str = "hessian", patience: float = 8.0) -> Array:
+def stop_time(trajectory: Trajectory, rank: int, *, kind: Kind = "hessian", patience: float = 8.0) -> Array:
     """Time at which each run of a trajectory would have stopped, (runs,), infinity for never.
 
-    trajectory: from `train` with an `Observer` of `matrix`, of a student with a trained readout, from time 0 on.
+    Parameters
+    ----------
+    trajectory: from `train` with an `Observer` of this kind, of a student with a trained readout, from time 0 on.
+    rank, patience: see `StoppingRule`.
+    kind: of the matrix, ``"hessian"`` or ``"gradient"``.
     """
-    if matrix not in ("hessian", "gradient"):
-        raise unknown("matrix", str(matrix), ("hessian", "gradient"))
-    name = f"{matrix}_readout_values"
+    if kind not in KINDS:
+        raise unknown("kind", str(kind), KINDS)
+    name = f"{kind}_readout_values"
     if not isinstance(trajectory, Trajectory) or name not in trajectory.data:
         raise InputError(
-            f"trajectory: expected {name} in it; train with observe=Observer(matrices=[{matrix!r}]) and a student "
+            f"trajectory: expected {name} in it; train with observe=Observer(kinds=[{kind!r}]) and a student "
             "with train_readout=True"
         )
     times, values = trajectory.data["observed"].values, trajectory.data[name].values

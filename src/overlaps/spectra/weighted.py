@@ -36,6 +36,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,11 +47,12 @@ from ..checks import whole
 from ..errors import InputError
 from ..problem import Problem
 from ..start import Start
-from .population import Kind, check_kind, pieces, sample_weights
+from .population import Kind, check_accuracy, check_kind, pieces, refined, sample_weights
 from .span import Component, Span, second_moments, span
 
 Array = NDArray[np.float64]
 TRACY_WIDOM, NORMAL = 3.2724, 3.0902  # points exceeded with probability 1e-3 (real symmetric; standard normal)
+ACCURACY = 3e-3  # of edges, and of the matrix within the span, relative; samples fluctuate by more
 CLOSE = 1e-7  # outliers nearer than this share of their size are one, of higher multiplicity
 
 
@@ -122,6 +124,8 @@ class WeightLaw:
     def edge(self) -> Edge:
         """The upper edge: γ E[(t m/(1 + γ t m))²] = 1 for the m < 0 that is nearest to zero."""
         t, p = self.flat
+        if not t.any():
+            return Edge(-np.inf, 0.0, 0.0, 0.0)
 
         def excess(y: float) -> float:
             return self.ratio * float(p @ (t * y / (1 - self.ratio * t * y)) ** 2) - 1
@@ -181,14 +185,19 @@ class WeightLaw:
 
 def weight_law(problem: Problem, point: Start, samples: int, block: tuple[int, int], kind: Kind) -> WeightLaw:
     """The law of the weights of block (w_i, w_j) in `samples` samples at the size of `point`."""
-    return cut_law(*block_weights(problem, point, block, kind), whole("samples", samples, least=2))
+    return cut_law(*block_weights(problem, point, samples, block, kind), whole("samples", samples, least=2))
 
 
 def block_weights(
-    problem: Problem, point: Start, block: tuple[int, int], kind: Kind
+    problem: Problem, point: Start, samples: int, block: tuple[int, int], kind: Kind
 ) -> tuple[Span, list[Component], list[Array]]:
-    """The span, and for every component its nodes and the weights f of block (w_i, w_j) there, (points,)."""
+    """The span, and for every component its nodes and the weights f of block (w_i, w_j) there, (points,).
+
+    Nodes are refined until the edges in `samples` samples and E[f u uᵀ] change by 3e-3 at most; beyond 1e-2 a
+    NumericalError is raised.
+    """
     check_kind(problem, kind)
+    samples = whole("samples", samples, least=2)
     inside = span(problem, point)
     if inside.size is None:
         raise InputError(
@@ -203,17 +212,52 @@ def block_weights(
         raise InputError(f"block: expected a pair of students (i, j), got {block!r}")
     i, j = sorted(whole("block", index, least=0, most=K - 1) for index in block)
     pair = i * K - i * (i - 1) // 2 + j - i
-    rule = LossQuadrature(problem, point.u)
-    parts = inside.components(rule.finer() or rule)
-    f = [
-        np.concatenate([sample_weights(problem, point, kind, piece)[0][:, pair] for piece in pieces(part, K)])
-        for part in parts
-    ]
-    return inside, parts, f
+
+    def seen(rule: LossQuadrature) -> Nodes:
+        parts = inside.components(rule)
+        f = [
+            np.concatenate([sample_weights(problem, point, kind, piece)[0][:, pair] for piece in pieces(part, K)])
+            for part in parts
+        ]
+        law = _cut(inside, parts, f, samples)
+        return Nodes(parts, f, np.array([law.edge.z, law.mirrored().edge.z]), law.inside(0.0))
+
+    nodes, accuracy = refined(seen, LossQuadrature(problem, point.u), _apart, ACCURACY)
+    check_accuracy(f"block (w_{i}, w_{j})", accuracy)
+    return inside, nodes.parts, nodes.f
+
+
+class Nodes(NamedTuple):
+    """Components with nodes and weights, and what these say: edges of the bulk (2,) and E[f u uᵀ] (r, r)."""
+
+    parts: list[Component]
+    f: list[Array]
+    edges: Array
+    core: Array
+
+
+def _apart(found: Nodes, other: Nodes) -> float:
+    """Difference of the edges in units of the larger one, or of E[f u uᵀ] in units of it or of the edge."""
+    edge = float(np.abs(found.edges).max())
+    size = max(float(np.abs(found.core).max()), edge)
+    return max(
+        float(np.abs(found.edges - other.edges).max()) / (edge or 1.0),
+        float(np.abs(found.core - other.core).max()) / (size or 1.0),
+    )
 
 
 def cut_law(inside: Span, parts: list[Component], f: list[Array], samples: int) -> WeightLaw:
     """The law with weights cut at the median of the extremes of n samples, where half of them have none beyond."""
+    law = _cut(inside, parts, f, samples)
+    if not law.flat[0].any():
+        raise InputError(
+            f"block: its weights times the noise are zero, in {samples} samples at least, so there is no bulk; "
+            "use population"
+        )
+    return law
+
+
+def _cut(inside: Span, parts: list[Component], f: list[Array], samples: int) -> WeightLaw:
     assert inside.size is not None
     noise = inside.size - inside.rank
     whole_law = WeightLaw(parts, f, inside, noise / samples, noise, samples)
@@ -227,8 +271,6 @@ def cut_law(inside: Span, parts: list[Component], f: list[Array], samples: int) 
         np.clip(weight, low / part.variance, high / part.variance) if part.variance else weight
         for part, weight in zip(parts, f, strict=True)
     ]
-    if not low and not high:
-        raise InputError("block: all its weights times the noise are zero, so there is no bulk; use population")
     return WeightLaw(parts, cut, inside, noise / samples, noise, samples)
 
 

@@ -1,0 +1,32 @@
+"""Drawing inputs of a mixture, in the one order that all simulations share: the component, then its noise.
+
+    x = μ_c + √(s_c ω) z,    c with probability p_c, z standard normal
+
+Inputs of mean zero have no component to draw, so that they use the same random numbers as ever.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+
+@njit(nogil=True)
+def component(cumulative, means, rng):  # pragma: no cover - compiled
+    """A component of a mixture of that many means, from cumulative weights; 0 where there are no means."""
+    if means == 0:
+        return 0
+    u = rng.random()
+    for c in range(means - 1):
+        if u < cumulative[c]:
+            return c
+    return means - 1
+
+
+@njit(nogil=True)
+def fill(x, c, spread, root, means, rng):  # pragma: no cover - compiled
+    """Write an input of component c into x (N,)."""
+    for i in range(x.size):
+        x[i] = spread[c] * root[i] * rng.standard_normal()
+    if len(means) > 0:
+        for i in range(x.size):
+            x[i] += means[c, i]
