@@ -139,7 +139,7 @@ def observing(quick: bool = False) -> list[Row]:
 
     sides = {
         "training": (run(None), 1),
-        "H_00": (run(Observer(matrices="hessian", blocks=[0])), 1),
+        "H_00": (run(Observer(kinds="hessian", blocks=[0])), 1),
         "H_00 and G_00": (run(Observer(blocks=[0])), 1),
         "all 20": (run(Observer()), 1),
     }

@@ -22,7 +22,7 @@ def main(path: str = "outliers.png") -> None:
     )
     start = ov.draw(problem, size=300, seed=0)
     times = [0.0, 1.0, 2.0, 4.0, 7.0, 10.0, 15.0, 20.0, 30.0]
-    watch = ov.spectra.Observer(count=3, sample_count=3000)
+    watch = ov.spectra.Observer(count=3, samples=3000)
 
     micro = ov.train(problem, start, times, runs=2, seed=0, observe=watch, progress=False)
     macro = ov.solve(problem, start, times)

@@ -5,6 +5,7 @@ Statistical tests: fixed seeds; entries are compared at 5 standard errors, a fal
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -236,7 +237,44 @@ def test_samples_of_a_data_set() -> None:
     batch = Batch.draw(problem, ov.draw(problem, size=4), 500, seed=0)
     assert isinstance(problem.data, ov.Samples)
     known = {row.tobytes() for row in problem.data.rows}
-    assert {row.tobytes() for row in batch.inputs} <= known and not batch.labels.any()
+    assert {row.tobytes() for row in batch.inputs} <= known and batch.labels is None
+
+
+def test_labels_are_needed_where_a_loss_reads_them() -> None:
+    """A teacher gives targets without; label 0 for every sample is not made up."""
+    inputs = np.random.default_rng(0).standard_normal((20, 6))
+    assert repr(Batch(inputs)) == "Batch(20 samples of 6 inputs, no labels)" and len(Batch(inputs)) == 20
+    for problem in (softmax(), xor()):
+        for matrix in (hessian, gradient_matrix):
+            refused(
+                "labels: expected one for every sample.*Batch.draw", matrix, problem, ov.draw(problem, 6), Batch(inputs)
+            )
+    problem = committee()
+    point = ov.draw(problem, 6)
+    for matrix in (hessian, gradient_matrix):
+        bare, labelled = (matrix(problem, point, Batch(inputs, labels)) for labels in (None, np.ones(20)))
+        np.testing.assert_array_equal(bare.whole.dense(), labelled.whole.dense())
+
+
+def test_means_are_those_of_the_start() -> None:
+    """Samples of one component without noise are its mean as the start has it."""
+    problem = ov.Problem(
+        data=ov.GaussianMixture(means=3, variance=0.0), student=ov.Softmax(3), loss="cross-entropy",
+        algorithm=ov.OnlineSGD(1.0),
+    )  # fmt: skip
+    start = ov.draw(problem, 5)
+    assert start.means is not None
+    moved = replace(start, means=start.means * (1 + 1e-10))
+    batch = Batch.draw(problem, moved, 50)
+    np.testing.assert_array_equal(batch.inputs, moved.means[batch.components])
+
+
+def test_names_of_blocks() -> None:
+    problem = xor()
+    H = hessian(problem, ov.draw(problem, 6), Batch.draw(problem, ov.draw(problem, 6), 30))
+    np.testing.assert_array_equal(H.block("v", "v").dense(), H.block("v").dense())
+    refused(r"use cross\(0\)", H.block, 0, "v")
+    refused(r"use cross\(1\)", H.block, "v", 1)
 
 
 def refused(match: str, function: Any, *args: Any) -> None:
@@ -252,7 +290,8 @@ def test_refusals() -> None:
     refused("no second layer", H.block, "v")
     refused("no second layer", H.cross, 0)
     refused("block: expected at most 2", H.block, 3)
-    refused("block: expected a whole number", H.block, "w")
+    refused("block: expected numbers of students, or 'v'", H.block, "w")
+    refused("block: expected a whole number", H.block, 0.5)
     refused("samples of 6 entries", hessian, problem, point, Batch(np.ones((3, 5)), [0, 1, 2]))
     refused("labels from 0 to 2", gradient_matrix, problem, point, Batch(np.ones((1, 6)), [3]))
     refused("labels from 0 to 1", hessian, xor(), ov.draw(xor(), 6), Batch(np.ones((1, 6)), [2]))

@@ -70,7 +70,7 @@ def check_look(
 def test_looks_are_those_of_dense_matrices(problem: ov.Problem) -> None:
     """Along a made-up path of weights, with followed eigenpairs, at a tight tolerance."""
     start = ov.draw(problem, size=60, seed=1)
-    watch = Observer(tolerance=1e-9, sample_count=300, count=3)
+    watch = Observer(tolerance=1e-9, samples=300, count=3)
     watcher = watch.begin(problem, start, no_training_samples, seed=5)
     batch = Batch.draw(problem, start, 300, seed=5)
     rng = np.random.default_rng(0)
@@ -89,7 +89,7 @@ def test_single_precision_follows_as_well() -> None:
     start = ov.draw(problem, size=700, seed=1)
     assert start.student is not None and start.means is not None
     watchers = [
-        Observer(tolerance=t, blocks=[0, 2], sample_count=1000).begin(problem, start, no_training_samples, seed=2)
+        Observer(tolerance=t, blocks=[0, 2], samples=1000).begin(problem, start, no_training_samples, seed=2)
         for t in (1e-3, 1e-9)
     ]
     assert [watcher.inputs.dtype for watcher in watchers] == [np.float32, np.float64]
@@ -107,7 +107,7 @@ def test_promises_of_the_default_tolerance() -> None:
     """Along a run that aligns: alignments within 0.005, values within 0.001 of the largest, residuals within 0.005."""
     problem = softmax(6)
     start = ov.draw(problem, size=600, seed=1)
-    weights = Observer(matrices="hessian", blocks=[1], count=1, sample_count=10, keep_weights=True)
+    weights = Observer(kinds="hessian", blocks=[1], count=1, samples=10, keep_weights=True)
     run = ov.train(problem, start, np.linspace(0, 6, 7), runs=1, observe=weights, progress=False)
     rough, tight = (
         watch.begin(problem, start, no_training_samples, seed=3)
@@ -126,7 +126,7 @@ def test_in_a_training_run() -> None:
     """The hook: shapes, names, times, the run itself unchanged, and weights that are those of the run."""
     problem, times = xor(), [0.0, 1.0, 4.0]
     start = ov.draw(problem, size=40, seed=2)
-    watch = Observer(blocks=[1, 4], sample_count=200, times=[0.0, 4.0], keep_weights=True)
+    watch = Observer(blocks=[1, 4], samples=200, times=[0.0, 4.0], keep_weights=True)
     run = ov.train(problem, start, times, runs=2, seed=3, observe=watch, progress=False)
     plain = ov.train(problem, start, times, runs=2, seed=3, progress=False)
     assert np.array_equal(run.data["Q"], plain.data["Q"])
@@ -140,13 +140,28 @@ def test_in_a_training_run() -> None:
     assert start.student is not None and np.array_equal(run.data["weights"].values[0, 0], start.student)
 
 
+@pytest.mark.parametrize("size", [40, 100, 200])
+def test_small_networks_are_followed_to_the_end(size: int) -> None:
+    """Where pairs that are followed do not converge they are found anew from the dense matrix, in double precision."""
+    problem = ov.Problem(
+        data=ov.GaussianMixture(means=3, variance=0.1), student=ov.Softmax(3), loss="cross-entropy",
+        algorithm=ov.OnlineSGD(1.0, decay=0.01),
+    )  # fmt: skip
+    for seed in range(3):
+        run = ov.train(
+            problem, ov.draw(problem, size, seed=seed), [0.0, 0.1, 5.0, 20.0], runs=1, seed=seed, observe=Observer()
+        )
+        for kind in ("hessian", "gradient"):
+            assert run.data[f"{kind}_residual"].values.max() <= 5e-3
+
+
 def test_training_samples_are_those_of_the_run() -> None:
     """What `redraw` gives is what is averaged over."""
     problem = softmax()
     start = ov.draw(problem, size=30, seed=1)
     own = Batch.draw(problem, start, 90, seed=7)
-    watch = Observer(samples="train", sample_count=90, tolerance=1e-9)
-    watcher = watch.begin(problem, start, lambda count: (own.inputs[:count], own.labels[:count]), seed=0)
+    watch = Observer(source="train", samples=90, tolerance=1e-9)
+    watcher = watch.begin(problem, start, lambda count: (own.inputs[:count], own.own_labels[:count]), seed=0)
     assert start.student is not None
     check_look(problem, start, own, watcher.look(start.student, start.v), start.student, start.v, 3)
 
@@ -168,7 +183,7 @@ def test_what_does_not_converge_is_recorded_and_said_once(monkeypatch: pytest.Mo
     problem = softmax()
     start = ov.draw(problem, size=30, seed=1)
     assert start.student is not None
-    watcher = Observer(matrices="hessian").begin(problem, start, no_training_samples, seed=0)
+    watcher = Observer(kinds="hessian").begin(problem, start, no_training_samples, seed=0)
 
     def unconverged(A: Any, count: int, **rest: Any) -> Any:
         raise NumericalError("no luck", quantity="q", time=0.0, partial=eigenpairs(A, count))
@@ -187,7 +202,7 @@ def test_divergence_loses_nothing() -> None:
     problem = softmax()
     start = ov.draw(problem, size=30, seed=1)
     assert start.student is not None
-    watch = Observer(sample_count=50)
+    watch = Observer(samples=50)
     watcher = watch.begin(problem, start, no_training_samples, seed=0)
     for bad in (np.nan, np.inf, 1e300):
         seen = watcher.look(np.full_like(start.student, bad), start.v)
@@ -208,16 +223,19 @@ def refused(match: str, function: Any, *args: Any, **options: Any) -> None:
 def test_refusals() -> None:
     problem = softmax()
     start = ov.draw(problem, size=30)
-    refused("did you mean 'hessian'", Observer, matrices=("hesian",))
-    refused("expected 'hessian', 'gradient' or both", Observer, matrices=())
+    refused("did you mean 'hessian'", Observer, kinds=("hesian",))
+    for kinds in ((), 3, (3,), ("hessian", "hessian"), [["hessian"]]):
+        refused("expected 'hessian', 'gradient' or both", Observer, kinds=kinds)
+    for blocks in (3, (), None):
+        refused("blocks: expected 'all' or different numbers", Observer, blocks=blocks)
     refused("unknown blocks 'some'", Observer, blocks="some")
     refused("different numbers", Observer, blocks=[1, 1])
-    refused("unknown samples", Observer, samples="fresh")
+    refused("unknown source", Observer, source="fresh")
     refused("count: expected at least 1", Observer, count=0)
     refused("tolerance", Observer, tolerance=0)
     refused("increasing", Observer, times=[1, 0])
     refused("keep_weights", Observer, keep_weights=1)
     refused("units 0 to 2, got 3", Observer(blocks=[3]).variables, problem, start)
     refused("no 31 eigenpairs", Observer(count=31).variables, problem, start)
-    refused("use fewer", Observer(sample_count=10**9).variables, problem, start)
+    refused("use fewer", Observer(samples=10**9).variables, problem, start)
     refused("has none", Observer().variables, problem, ov.Start.from_overlaps(problem, np.eye(3)))

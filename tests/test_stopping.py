@@ -65,7 +65,7 @@ def test_recorded_runs() -> None:
     noise = np.random.default_rng(1).standard_normal((4, 40))
     W = 0.3 * noise + 0.3 * np.sqrt(40) * problem.data.mean_vectors(40)  # one unit for each hidden class
     start = ov.Start.from_weights(problem, W)
-    watch = Observer(matrices="hessian", sample_count=400, blocks=[0], count=1)
+    watch = Observer(kinds="hessian", samples=400, blocks=[0], count=1)
     run = ov.train(problem, start, np.arange(0, 41, 2.0), runs=2, observe=watch, progress=False)
     stops = stop_time(run, 4)
     assert np.all((stops >= 8) & (stops < 40))
@@ -109,6 +109,6 @@ def test_refusals() -> None:
     refused("expected hessian_readout_values", stop_time, ov.train(problem, start, [0, 1], runs=1), 2)
     run = ov.train(problem, start, [0.5, 1], runs=1, observe=Observer())
     refused("from time 0", stop_time, run, 2)
-    refused("did you mean", stop_time, run, 2, matrix="hesian")
+    refused("did you mean", stop_time, run, 2, kind="hesian")
     run = ov.train(problem, start, [0, 1], runs=1, observe=Observer())
     refused("no 3 outliers", stop_time, run, 3)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -144,6 +144,67 @@ def test_kinks_pass() -> None:
         gradient=lambda w: on(w).T @ (on(w) @ w - y) / 50,
         hessian_product=lambda w, u: on(w).T @ (on(w) @ u) / 50,
     ).check(rng.standard_normal(6))
+
+
+def single(model: Model) -> Model:
+    """The same model with results rounded to single precision, as are θ and u."""
+    each: Any = model.gradients
+
+    def low(x: Any) -> Any:
+        return np.asarray(x, np.float32)
+
+    return Model(
+        loss=lambda theta: float(low(model.loss(low(theta)))),
+        gradient=lambda theta: low(model.gradient(low(theta))),
+        hessian_product=lambda theta, u: low(model.hessian_product(low(theta), low(u))),
+        gradients=lambda theta: low(each(low(theta))),
+    )
+
+
+@pytest.mark.parametrize("parameters", [8, 600])
+def test_single_precision(parameters: int) -> None:
+    """True functions pass and spectra are found; a fifth of a gradient, a tenth of a Hessian and wrong means show."""
+    exact, theta = logistic(700, parameters), 0.1 * np.random.default_rng(2).standard_normal(parameters)
+    model = single(exact)
+    for seed in range(5):
+        model.check(theta, seed=seed)
+    operator = model.hessian(theta)
+    assert operator.dtype == np.float32
+    expected = exact.hessian(theta).spectrum()
+    np.testing.assert_allclose(operator.spectrum(), expected, atol=1e-5 * expected[0])
+    pairs = eigenpairs(operator, 3, tolerance=1e-4)
+    np.testing.assert_allclose(pairs.values, expected[:3], atol=1e-4 * expected[0])
+    assert pairs.residuals.max() <= 1e-4
+    with pytest.raises(InputError, match="tolerance: products of hessian are in single precision"):
+        eigenpairs(operator, 3)
+    gradient, product, each = cast(Any, (model.gradient, model.hessian_product, model.gradients))
+    for false, words in [
+        (
+            replace(model, gradient=lambda t: np.float32(1.2) * gradient(t)),
+            "gradient: expected the derivative of loss",
+        ),
+        (replace(model, hessian_product=lambda t, u: np.float32(0.9) * product(t, u)), "hessian_product: expected"),
+        (replace(model, gradients=lambda t: each(t) + np.float32(0.1)), "gradients: expected their mean"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            false.check(theta)
+
+
+def test_what_is_no_function_is_refused() -> None:
+    model = logistic()
+    bad: Any
+    for name, bad, words in [
+        ("loss", 3, r"loss: expected a function of \(theta\), got 3"),
+        ("gradient", None, r"gradient: expected a function of \(theta\)"),
+        ("hessian_product", lambda theta: theta, r"hessian_product: expected a function of \(theta, u\)"),
+        ("gradients", lambda: 0, r"gradients: expected a function of \(theta\)"),
+    ]:
+        with pytest.raises(InputError, match=words):
+            replace(model, **{name: bad})
+    with pytest.raises(InputError, match=r"gradient: expected numbers of shape \(8,\) to be returned, got 'abc'"):
+        replace(model, gradient=lambda theta: "abc").check(THETA)
+    with pytest.raises(InputError, match="theta: expected at least one parameter"):
+        model.hessian([])
 
 
 def test_contradictions_are_refused() -> None:

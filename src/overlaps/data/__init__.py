@@ -1,8 +1,19 @@
 """What inputs look like."""
 
-from .inputs import Components, GaussianInputs
+from .inputs import Centred, Components, GaussianInputs, Levels
 from .mixture import GaussianMixture
 from .samples import Samples
 from .spectrum import SPECTRA, Isotropic, PowerLaw, Spectrum
 
-__all__ = ["SPECTRA", "Components", "GaussianInputs", "GaussianMixture", "Isotropic", "PowerLaw", "Samples", "Spectrum"]
+__all__ = [
+    "SPECTRA",
+    "Centred",
+    "Components",
+    "GaussianInputs",
+    "GaussianMixture",
+    "Isotropic",
+    "Levels",
+    "PowerLaw",
+    "Samples",
+    "Spectrum",
+]

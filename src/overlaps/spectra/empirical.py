@@ -51,7 +51,7 @@ from ..problem import Problem
 from ..start import Start, check
 from .batch import Batch
 from .operators import OperatorFamily, SymmetricOperator
-from .population import Kind, check_readout
+from .population import check_readout
 
 Array = NDArray[np.float64]
 Members = NDArray[np.intp]

@@ -88,7 +88,7 @@ class Model:
 
     def hessian(self, theta: ArrayLike, block: Block = None) -> SymmetricOperator:
         """∇²L(θ), or its block on some parameters: a slice, or their positions, in the order given."""
-        at = array("theta", theta, (None,))
+        at = _parameters(theta)
         where = _positions(block, at.size)
 
         def product(V: Array) -> Array:
@@ -102,7 +102,7 @@ class Model:
 
     def gradient_matrix(self, theta: ArrayLike, block: Block = None) -> SymmetricOperator:
         """G(θ), or its block; `eigenpairs` go by the Gram matrix of the samples where these are few."""
-        at = array("theta", theta, (None,))
+        at = _parameters(theta)
         each = self._each(at)[:, _positions(block, at.size)]
         return SymmetricOperator.from_factor(each / np.sqrt(len(each)), "gradient matrix")
 
@@ -113,7 +113,7 @@ class Model:
         random directions and to 1e-4; the Hessian's symmetry, and the mean of `gradients` against `gradient`, to 1e-9.
         Where one of the functions returns float32 it is 1e-3, 1e-5 and 1e-4, beyond what rounding does to differences.
         """
-        at = array("theta", theta, (None,))
+        at = _parameters(theta)
         rng = np.random.default_rng(seed)
         u = np.zeros(at.size)
         functions = self.loss(at.copy()), self.gradient(at.copy()), self.hessian_product(at.copy(), u)
@@ -157,7 +157,8 @@ def _compare(
 ) -> None:
     """Refuse a derivative `claimed` along u that central differences contradict by more than their own error."""
     eps = float(np.finfo(dtype).eps)
-    step = eps ** (1 / 3) * max(1.0, float(np.abs(at).max(initial=0.0)))  # truncation and rounding are then alike
+    # truncation and rounding are alike for eps^(1/3); u has length √p: halfway between one parameter moved and all
+    step = eps ** (1 / 3) / at.size**0.25 * max(1.0, float(np.abs(at).max(initial=0.0)))
 
     def slope(h: float) -> Array:
         return (function(at + h * u) - function(at - h * u)) / (2 * h)
@@ -170,6 +171,13 @@ def _compare(
             f"{name}: expected the derivative of {of}, {size:.6g} along a random direction by central differences, got "
             f"{np.linalg.norm(claimed):.6g}, {off:.2g} away; correct {name} or {of}"
         )
+
+
+def _parameters(theta: ArrayLike) -> Array:
+    at = array("theta", theta, (None,))
+    if not at.size:
+        raise InputError("theta: expected at least one parameter, got none")
+    return at
 
 
 def _precision(result: ArrayLike) -> Precision:

@@ -97,7 +97,7 @@ class Observer:
         for name in kinds:
             if isinstance(name, str) and name not in KINDS:
                 raise unknown("kind", name, KINDS)
-        if not kinds or not set(kinds) <= set(KINDS) or len(set(kinds)) < len(kinds):
+        if not kinds or not all(isinstance(name, str) for name in kinds) or len(set(kinds)) < len(kinds):
             raise InputError(f"kinds: expected 'hessian', 'gradient' or both, got {self.kinds!r:.80}")
         object.__setattr__(self, "kinds", kinds)
         if isinstance(self.blocks, str):

@@ -181,8 +181,9 @@ class OperatorFamily:
 def check_symmetric(A: SymmetricOperator | OperatorFamily, *, seed: int = 0) -> None:
     """Refuse an operator, or a family with a member, for which |A − Aᵀ| is above 1e-9 |A| (estimates as above).
 
-    In single precision the limit is 1e-5. Costs 8 products. A skew part of rank two, the hardest to see, passes at ten times the limit with a chance below
-    3e-5, at thirty times below 2e-8. Rounding of the products stays below the limit to n ~ 1e10.
+    In single precision the limit is 1e-5. Costs 8 products. A skew part of rank two, the hardest to see, passes at ten
+    times the limit with a chance below 3e-5, at thirty times below 2e-8. Rounding of the products stays below the limit
+    to n ~ 1e10.
     """
     Z = np.random.default_rng(seed).standard_normal((A.count, A.dimension, SYMMETRY_PROBES)).astype(A.dtype)
     image = A.products(Z, np.arange(A.count))
@@ -225,10 +226,7 @@ def _refuse_skew(skew: float, size: float, name: str, dtype: DTypeLike) -> None:
 
 
 def _precision(dtype: DTypeLike) -> np.dtype[Any]:
-    try:
-        found = np.dtype(dtype)
-    except TypeError:
-        found = None
+    found = np.dtype(dtype)
     if found not in (np.float32, np.float64):
-        raise InputError(f"dtype: expected float32 or float64, got {dtype!r:.80}")
-    return np.dtype(found)
+        raise InputError(f"dtype: expected float32 or float64, got {found}")
+    return found

@@ -94,7 +94,7 @@ def few_samples(quick: bool) -> Measurement:
     problem = classes(10)
     found, limit = np.empty((runs, 2, 3)), np.empty(runs)
     for seed in range(runs):
-        watch = ov.spectra.Observer(matrices=("hessian",), blocks=[0], sample_count=20, keep_weights=True)
+        watch = ov.spectra.Observer(kinds="hessian", blocks=[0], samples=20, keep_weights=True)
         run = ov.train(problem, start(problem, size, seed), [50.0], runs=1, seed=seed, observe=watch, progress=False)
         point = ov.Start.from_weights(problem, run.data["weights"].values[0, -1])
         assert point.student is not None and point.means is not None
@@ -229,8 +229,8 @@ def train_test(quick: bool) -> Measurement:
     size, runs = (80, 10) if quick else (200, 24)
     problem = classes(3, variance=1 / 30)
     gaps: list[Array] = []
-    for samples in ("train", "test"):
-        watch = ov.spectra.Observer(samples=samples, sample_count=40 * size, times=[50.0])
+    for source in ("train", "test"):
+        watch = ov.spectra.Observer(source=source, samples=40 * size, times=[50.0])
         paths = [
             ov.train(problem, start(problem, size, seed), [50.0], runs=1, seed=seed, observe=watch, progress=False).data
             for seed in range(runs)

@@ -82,26 +82,26 @@ def observed(quick: bool, **options: Any) -> xr.Dataset:
 
 
 @cache
-def aligned(quick: bool, samples: str) -> xr.Dataset:
+def aligned(quick: bool, source: str) -> xr.Dataset:
     """Alignments of all classes with E_k of their blocks."""
     tolerance = DOUBLE if quick else 3e-3  # small blocks cost little in double precision
-    return observed(quick, samples=samples, sample_count=Scale.of(quick).samples, tolerance=tolerance)
+    return observed(quick, source=source, samples=Scale.of(quick).samples, tolerance=tolerance)
 
 
 @cache
-def leading_values(quick: bool, samples: str) -> xr.Dataset:
+def leading_values(quick: bool, source: str) -> xr.Dataset:
     """The 2k largest eigenvalues of the first class's block of the Hessian: k outliers and k of the bulk."""
     scale = Scale.of(quick)
     # in double precision: half of these pairs belong to the bulk, where they are close to each other
-    options = {"matrices": ["hessian"], "blocks": [0], "count": 2 * scale.classes, "tolerance": DOUBLE}
-    return observed(quick, samples=samples, sample_count=scale.samples, **options)
+    options = {"kinds": ["hessian"], "blocks": [0], "count": 2 * scale.classes, "tolerance": DOUBLE}
+    return observed(quick, source=source, samples=scale.samples, **options)
 
 
 @cache
 def weights(quick: bool) -> Array:
     """Classifiers x^a along the run, (times, k, d)."""
     # one sample and one pair: only the weights are wanted
-    data = observed(quick, matrices=["hessian"], blocks=[0], count=1, sample_count=1, keep_weights=True)
+    data = observed(quick, kinds=["hessian"], blocks=[0], count=1, samples=1, keep_weights=True)
     return data["weights"].values / np.sqrt(Scale.of(quick).size)
 
 
@@ -132,9 +132,9 @@ def in_span(data: xr.Dataset) -> Array:
     return np.sqrt((data["m"].values ** 2).sum(axis=2) / Q)
 
 
-def alignment_figure(quick: bool, samples: str, order: tuple[str, str]) -> tuple[Figure, xr.Dataset]:
+def alignment_figure(quick: bool, source: str, order: tuple[str, str]) -> tuple[Figure, xr.Dataset]:
     """Alignment of every class with the E_k of its blocks."""
-    scale, data = Scale.of(quick), aligned(quick, samples)
+    scale, data = Scale.of(quick), aligned(quick, source)
     k, times, span = scale.classes, np.array(scale.times), in_span(macro(quick))[:, 0]
     curves: dict[str, Any] = {"in_span": ("time", span)}
     figure, axes = panels(1, 2)
@@ -144,7 +144,7 @@ def alignment_figure(quick: bool, samples: str, order: tuple[str, str]) -> tuple
         for c in range(k - 1, -1, -1):
             label = {0: "c = 1", 1: f"c = 2 to {k}"}.get(c)
             ax.plot(times, rho[:, c], color="C3" if c == 0 else "C0", lw=1.5 if c == 0 else 0.8, label=label)
-        sampled = "these" if samples == "test" else "as many test"
+        sampled = "these" if source == "test" else "as many test"
         ax.plot(times, theory, **PREDICTED, label=f"prediction for c = 1 and {sampled} samples")
         ax.plot(times, span, color="0.5", ls=":", label=r"$\rho(x^1, \mathrm{Span}(\mu))$, ODE")
         ax.set_ylim(0, 1.02)
@@ -154,18 +154,18 @@ def alignment_figure(quick: bool, samples: str, order: tuple[str, str]) -> tuple
             f"{kind}_predicted": ("time", theory),
             f"{kind}_residual": (("time", "class"), data[f"{kind}_residual"].values),
         }
-    figure.suptitle(scale.note(samples), fontsize="medium")
+    figure.suptitle(scale.note(source), fontsize="medium")
     axis = {"time": times, "class": np.arange(1, k + 1)}
-    return figure, xr.Dataset(curves, axis, {"parameters": scale.note(samples)})
+    return figure, xr.Dataset(curves, axis, {"parameters": scale.note(source)})
 
 
-def transition_figure(quick: bool, samples: str) -> tuple[Figure, xr.Dataset]:
+def transition_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
     """Eigenvalues of block (1, 1) of the Hessian, and x^1·μ_j."""
     scale = Scale.of(quick)
     k, times, data, theory = (
         scale.classes,
         np.array(scale.times),
-        leading_values(quick, samples),
+        leading_values(quick, source),
         predicted(quick, KINDS[0]),
     )
     values, overlaps, limit = (
@@ -192,7 +192,7 @@ def transition_figure(quick: bool, samples: str) -> tuple[Figure, xr.Dataset]:
         right.plot(times, overlaps[:, j], color="C3" if j == 0 else "C0", lw=0.9, label=label)
         right.plot(times, limit[:, j], **PREDICTED, label="ODE" if j == 0 else None)
     finish(right, "$x^1$ and the means", TIME, r"inner product $x^1 \cdot \mu_j$", loc="upper left")
-    figure.suptitle(scale.note(samples), fontsize="medium")
+    figure.suptitle(scale.note(source), fontsize="medium")
     curves = {
         "eigenvalues": (("time", "rank"), values),
         "predicted_outliers": (("time", "outlier"), outliers),
@@ -201,7 +201,7 @@ def transition_figure(quick: bool, samples: str) -> tuple[Figure, xr.Dataset]:
         "ode": (("time", "mean"), limit),
     }
     axes = {"time": times} | {name: np.arange(1, n + 1) for name, n in (("rank", 2 * k), ("outlier", k), ("mean", k))}
-    return figure, xr.Dataset(curves, axes, {"parameters": scale.note(samples)})
+    return figure, xr.Dataset(curves, axes, {"parameters": scale.note(source)})
 
 
 @PAPER.figure("fig2.1", "alignment of every class with the outlier eigenspaces of its Hessian and G-matrix blocks")

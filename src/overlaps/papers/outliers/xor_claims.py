@@ -324,7 +324,7 @@ def stopping_rule(quick: bool) -> Measurement:
     """Rate of false stops of `stop_time` in SGD runs, K = 6, λ = 100, β = .05, d = 100, until time 100."""
     runs, times = (24 if quick else 200), np.arange(0.0, 101.0, 4.0 if quick else 2.0)
     problem, size = xor(6, variance=0.01, decay=0.05), 100
-    watch = ov.spectra.Observer(matrices=("hessian",), blocks=[0], count=1, sample_count=500 if quick else 2000)
+    watch = ov.spectra.Observer(kinds="hessian", blocks=[0], count=1, samples=500 if quick else 2000)
     table, false = np.zeros((2, 2), dtype=int), 0
     for seed in range(runs):
         run = ov.train(problem, start(problem, size, seed), times, runs=1, seed=seed, observe=watch, progress=False)

@@ -65,12 +65,12 @@ class Scale(NamedTuple):
 
 
 @cache
-def run(quick: bool, samples: str) -> xr.Dataset:
+def run(quick: bool, source: str) -> xr.Dataset:
     """The one run of figures 2.4, 2.5, 9.5 and 9.6, seen through test or train samples."""
     scale = Scale.of(quick)
     problem = xor(scale.units)
     tolerance = DOUBLE if quick else 3e-3  # small blocks cost little in double precision
-    watch = ov.spectra.Observer(samples=samples, sample_count=scale.samples, tolerance=tolerance)
+    watch = ov.spectra.Observer(source=source, samples=scale.samples, tolerance=tolerance)
     begin = start(problem, scale.size, SEED)
     return ov.train(problem, begin, scale.times, runs=1, seed=SEED, observe=watch, progress=False).data.isel(run=0)
 
@@ -103,18 +103,18 @@ def theory(quick: bool, kind: str) -> tuple[Array, Array, Array, int]:
     return *readout_pairs(problem, data, scale.size, kind), np.array(rho), unit
 
 
-def alignment_figure(quick: bool, samples: str) -> tuple[Figure, xr.Dataset]:
+def alignment_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
     """Alignments of both layers with the outlier eigenspaces of their blocks."""
     import matplotlib.pyplot as plt
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    scale, data = Scale.of(quick), run(quick, samples)
+    scale, data = Scale.of(quick), run(quick, source)
     times, final = np.array(scale.times), np.abs(data["v"].values[-1])
     colors = ScalarMappable(Normalize(0, final.max()), plt.colormaps["viridis_r"])
     curves: dict[str, Any] = {"final_readout": ("unit", data["v"].values[-1])}
     figure, axes = panels(2, 2)
-    sampled = "these" if samples == "test" else "as many test"
+    sampled = "these" if source == "test" else "as many test"
     for kind, first, second in zip(KINDS, axes[:2], axes[2:], strict=True):
         rho, readout = data[f"{kind}_alignment"].values, data[f"{kind}_readout_alignment"].values
         _, predicted_readout, predicted, unit = theory(quick, kind)
@@ -122,7 +122,7 @@ def alignment_figure(quick: bool, samples: str) -> tuple[Figure, xr.Dataset]:
             first.plot(times, rho[:, i], color=colors.to_rgba(final[i]), lw=0.9)
         first.plot(times, predicted, **PREDICTED, label=f"prediction for largest $|v_i|$, {sampled} samples")
         finish(first, f"$W_i$ with $E_2$ of ${NAMES[kind]}_{{W_i W_i}}$", TIME, ALIGNMENT, loc="upper left")
-        second.plot(times, readout, color="C3", label=f"{samples} samples")
+        second.plot(times, readout, color="C3", label=f"{source} samples")
         second.plot(times, predicted_readout, **PREDICTED, label="population")
         finish(second, f"$v$ with $E_4$ of ${NAMES[kind]}_{{vv}}$", TIME, ALIGNMENT, loc="lower right")
         first.set_ylim(0, 1.15)
@@ -134,9 +134,9 @@ def alignment_figure(quick: bool, samples: str) -> tuple[Figure, xr.Dataset]:
             f"{kind}_readout_population": ("time", predicted_readout),
         }
     figure.colorbar(colors, ax=axes[1], label=f"$|v_i|$ at time {times[-1]:g}")
-    figure.suptitle(scale.note(samples), fontsize="medium")
+    figure.suptitle(scale.note(source), fontsize="medium")
     axis = {"time": times, "unit": np.arange(1, scale.units + 1)}
-    return figure, xr.Dataset(curves, axis, {"parameters": scale.note(samples)})
+    return figure, xr.Dataset(curves, axis, {"parameters": scale.note(source)})
 
 
 def draw_values(ax: Axes, times: Array, values: Array, exact: Array, outliers: int) -> None:
@@ -150,9 +150,9 @@ def draw_values(ax: Axes, times: Array, values: Array, exact: Array, outliers: i
     ax.set_ylim(max(0.5 * values[:, -1].min(), 2e-5), 2 * values.max())
 
 
-def readout_figure(quick: bool, samples: str) -> tuple[Figure, xr.Dataset]:
+def readout_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
     """All eigenvalues of the blocks vv."""
-    scale, data = Scale.of(quick), run(quick, samples)
+    scale, data = Scale.of(quick), run(quick, source)
     times, curves = np.array(scale.times), dict[str, Any]()
     figure, axes = panels(1, 2)
     for kind, ax in zip(KINDS, axes, strict=True):
@@ -160,9 +160,9 @@ def readout_figure(quick: bool, samples: str) -> tuple[Figure, xr.Dataset]:
         draw_values(ax, times, values, exact, 4)
         finish(ax, f"block vv of ${NAMES[kind]}$", TIME, "eigenvalue", loc="best")
         curves |= {f"{kind}_values": (("time", "rank"), values), f"{kind}_population": (("time", "rank"), exact)}
-    figure.suptitle(scale.note(samples), fontsize="medium")
+    figure.suptitle(scale.note(source), fontsize="medium")
     axis = {"time": times, "rank": np.arange(1, scale.units + 1)}
-    return figure, xr.Dataset(curves, axis, {"parameters": scale.note(samples)})
+    return figure, xr.Dataset(curves, axis, {"parameters": scale.note(source)})
 
 
 @PAPER.figure("fig2.4", "XOR: alignment of both layers with the outlier eigenspaces of their blocks")
@@ -219,7 +219,7 @@ def fig2_6(quick: bool) -> tuple[Figure, xr.Dataset]:
     """G-matrix, K = 5, d = 1000, λ = 100: starts that end with 1, 2, 3 and 4 classes discerned."""
     size, samples = (200, 2000) if quick else (1000, 10_000)
     problem, times = xor(FEW_UNITS, variance=0.01), np.linspace(0, LAST, 11 if quick else 41)
-    watch = ov.spectra.Observer(matrices=["gradient"], blocks=[0], sample_count=samples, tolerance=DOUBLE)
+    watch = ov.spectra.Observer(kinds="gradient", blocks=[0], samples=samples, tolerance=DOUBLE)
     values, exact, seeds = np.empty((4, times.size, FEW_UNITS)), np.empty((4, times.size, FEW_UNITS)), []
     figure, axes = panels(2, 2)
     for j, ax in enumerate(axes):
