@@ -113,7 +113,7 @@ def gram(quick: bool = False) -> list[Row]:
             "gram": (lambda: found.update(gram=eigenpairs(factored, 10, tolerance=1e-6)), 1),
             "direct": (lambda: found.update(direct=eigenpairs(direct, 10, tolerance=1e-6)), 1),
         },
-        1 if quick else 3,
+        1 if quick else 11,
     )
     apart = float(np.abs(found["gram"].values / found["direct"].values - 1).max())
     return [
