@@ -52,26 +52,39 @@ def outer(name: str) -> Outer:
 
 
 @cache
+def target_of(teacher: Activation | None) -> Any:
+    """The compiled target without noise, ``target(ν, c, u)``: the output of a teacher, or the label."""
+    from numba import njit
+
+    if teacher is None:
+        return njit(lambda nu, c, u: float(c), inline="always")
+    g = teacher.compiled[0]
+
+    @njit(inline="always")
+    def target(nu, c, u):  # pragma: no cover - compiled
+        total = 0.0
+        for m in range(nu.size):
+            total += u[m] * g(nu[m])
+        return total
+
+    return target
+
+
+@cache
 def committee_kernel(name: str, student: Activation, teacher: Activation | None) -> Any:
     """The compiled gradient of an `outer` loss of a committee; the target is the teacher's output, or the label."""
     from numba import njit
 
     (g, dg), slope = student.compiled, outer(name).slope
-    labelled = teacher is None
-    g_teacher = g if teacher is None else teacher.compiled[0]
+    target = target_of(teacher)
 
     @njit(inline="always")
     def kernel(lam, nu, c, v, u, noise, dlam, dv):  # pragma: no cover - compiled
-        target = noise
-        if labelled:
-            target += c
-        for m in range(nu.size):
-            target += u[m] * g_teacher(nu[m])
         f = 0.0
         for k in range(lam.size):
             dv[k] = g(lam[k])
             f += v[k] * dv[k]
-        delta = slope(f, target)
+        delta = slope(f, target(nu, c, u) + noise)
         for k in range(lam.size):
             dlam[k] = v[k] * dg(lam[k]) * delta
             dv[k] *= delta
@@ -85,20 +98,14 @@ def committee_value(name: str, student: Activation, teacher: Activation | None) 
     from numba import njit
 
     (g, _), loss = student.compiled, outer(name).value
-    labelled = teacher is None
-    g_teacher = g if teacher is None else teacher.compiled[0]
+    target = target_of(teacher)
 
     @njit
     def value(lam, nu, c, v, u):  # pragma: no cover - compiled
-        target = 0.0
-        if labelled:
-            target += c
-        for m in range(nu.size):
-            target += u[m] * g_teacher(nu[m])
         f = 0.0
         for k in range(lam.size):
             f += v[k] * g(lam[k])
-        return loss(f, target)
+        return loss(f, target(nu, c, u))
 
     return value
 
@@ -109,21 +116,16 @@ def committee_curvature(name: str, student: Activation, teacher: Activation | No
     from numba import njit
 
     (g, dg), ddg, (_, slope, bend) = student.compiled, student.curvature, outer(name)
-    labelled = teacher is None
-    g_teacher = g if teacher is None else teacher.compiled[0]
+    target = target_of(teacher)
 
     @njit
     def curvature(lam, nu, c, v, u, ll, lv, vv):  # pragma: no cover - compiled
-        target = 0.0
-        if labelled:
-            target += c
-        for m in range(nu.size):
-            target += u[m] * g_teacher(nu[m])
         K = lam.size
         f = 0.0
         for k in range(K):
             f += v[k] * g(lam[k])
-        first, second = slope(f, target), bend(f, target)
+        y = target(nu, c, u)
+        first, second = slope(f, y), bend(f, y)
         for i in range(K):
             inner = v[i] * dg(lam[i])
             for j in range(K):
