@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 import overlaps as ov
-from overlaps.micro import BLOCK, BLOCKED_FROM, Weights, _blocked, _direct
+from overlaps.engines import BLOCK, blocked, direct
+from overlaps.micro import BLOCKED_FROM, Weights
 
 from .problems import committee, generator
 from .table import Row, at_least, duration, share, times
 from .timing import Side, race
 
 Array = NDArray[np.float64]
-ENGINES = {"direct": _direct, "blocked": _blocked}
+ENGINES = {"direct": direct, "blocked": blocked}
 SHAPES = ((1000, 2), (512, 40))  # N, K
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from . import averages, latency, laws, macro, meso, micro, mixtures, spectra
+from . import averages, latency, laws, macro, manifold, meso, micro, mixtures, spectra
 from .table import Row, as_markdown, as_text, machine, summary
 
 Benchmark = Callable[[bool], list[Row]]
@@ -17,6 +17,7 @@ SUITE: dict[str, tuple[Benchmark, ...]] = {
     "Laws: closed forms": (laws.linear,),
     "Gaussian averages": (averages.closed_forms, averages.rules),
     "Mixtures: classes": (mixtures.scales, mixtures.diffusion),
+    "Hidden manifold": (manifold.training,),
     "Spectra: outliers along training": (spectra.blocks, spectra.gram, spectra.observing, spectra.stopping),
     "Waiting": (latency.waiting,),
 }

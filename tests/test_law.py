@@ -124,13 +124,13 @@ def test_micro_and_meso_are_equal_in_law(case):
 @pytest.mark.parametrize("case", ["readout, decay, noise", "xor"])
 def test_blocked_and_direct_training_take_the_same_steps(case):
     """The blocked engine is algebra, not statistics: same samples, same weights up to rounding."""
-    from overlaps import micro
+    from overlaps import engines, micro
 
     chosen = CASES[case]
     start = ov.draw(chosen, 60, seed=0, scale=0.5)
     template = micro.Weights(chosen, start)
     ends = []
-    for engine in (micro._direct, micro._blocked):
+    for engine in (engines.direct, engines.blocked):
         run = template.fresh(np.random.Generator(np.random.SFC64(5)))
         run.engine = engine
         run.advance(101)

@@ -21,11 +21,14 @@ if TYPE_CHECKING:
     from .comparison import compare as compare
     from .data import GaussianInputs as GaussianInputs
     from .data import GaussianMixture as GaussianMixture
+    from .data import HiddenManifold as HiddenManifold
     from .data import Isotropic as Isotropic
+    from .data import LatentMixture as LatentMixture
     from .data import PowerLaw as PowerLaw
     from .data import Samples as Samples
     from .data import Spectrum as Spectrum
     from .data.digits import digits as digits
+    from .data.nonlinearity import gaussian_equivalent as gaussian_equivalent
     from .errors import InputError as InputError
     from .errors import NumericalError as NumericalError
     from .losses import Loss as Loss
@@ -55,8 +58,10 @@ _HOME = {
     "GaussianInputs": "data",
     "GaussianMixture": "data",
     "GradientFlow": "algorithms",
+    "HiddenManifold": "data",
     "InputError": "errors",
     "Isotropic": "data",
+    "LatentMixture": "data",
     "Loss": "losses",
     "NumericalError": "errors",
     "OnlineSGD": "algorithms",
@@ -77,6 +82,7 @@ _HOME = {
     "fit_power": "power",
     "forecast": "prediction",
     "gaussian_averages": "averages",
+    "gaussian_equivalent": "data.nonlinearity",
     "load": "trajectory",
     "logtimes": "times",
     "sample": "meso",
@@ -91,8 +97,10 @@ __all__ = [
     "GaussianInputs",
     "GaussianMixture",
     "GradientFlow",
+    "HiddenManifold",
     "InputError",
     "Isotropic",
+    "LatentMixture",
     "Loss",
     "NumericalError",
     "OnlineSGD",
@@ -114,6 +122,7 @@ __all__ = [
     "fit_power",
     "forecast",
     "gaussian_averages",
+    "gaussian_equivalent",
     "laws",
     "load",
     "logtimes",

@@ -83,6 +83,7 @@ class Diffusion:
 
     rng: np.random.Generator
     looked: list[dict[str, Array]]
+    measures_error = False
     chunk = 10**9
 
     def __init__(self, problem: Problem, start: Start) -> None:
@@ -106,7 +107,7 @@ class Diffusion:
         self.weights = parts.weights[self.component] / len(half)
         self.inverse = np.linalg.pinv(start.G, hermitian=True) if F else start.G
         rate = problem.algorithm.rate
-        self.scale = rate**2 * np.outer(parts.variances, problem.data.eigenvalues * start.fractions)
+        self.scale = rate**2 * np.outer(parts.variances, start.eigenvalues * start.fractions)
 
     def fresh(self, rng: np.random.Generator) -> Diffusion:
         """A run from here with its own noise."""

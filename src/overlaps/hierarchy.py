@@ -34,8 +34,10 @@ class MomentHierarchy(EquationOfMotion):
 
     def __init__(self, problem: Problem, start: Start, method: Method) -> None:
         super().__init__(problem, start, method)
-        if self.F > self.M:
-            raise InputError("system: the moment hierarchy is for inputs of mean zero; use system='levels'")
+        if self.F > self.M or start.latent is not None:
+            raise InputError(
+                "system: the moment hierarchy is for inputs of mean zero that the teacher reads; use system='levels'"
+            )
         L, self.top = self.B, float(self.omega.max())
         if L > MOST:
             raise InputError(f"system: the moments of {L} levels are beyond double precision; use system='levels'")
@@ -51,7 +53,7 @@ class MomentHierarchy(EquationOfMotion):
         self.closure = -np.poly(z)[:0:-1]
         self.moments_T = self.G @ powers[1:].T
         self.moments_noise = self.noise * (powers[1:] @ self.phi)
-        self.first = np.eye(L)[1] * self.top if L > 1 else self.omega
+        self.first = self.seen = np.eye(L)[1] * self.top if L > 1 else self.omega
 
     def pack(self, Q: Array, A: Array, v: Array) -> Array:
         """State vector from Q (levels, K, K), A (levels, K, M), v (K,)."""

@@ -106,7 +106,7 @@ class Linearised:
         Q, R, v = motion.unpack(x)
         parts = [
             np.tensordot(motion.first, Q, (0, 2))[self.upper],
-            np.tensordot(motion.first, R, (0, 2)).reshape(motion.K * motion.M, *x.shape[1:]),
+            np.tensordot(motion.seen, R, (0, 2)).reshape(motion.K * motion.M, *x.shape[1:]),
         ]
         if motion.readout_rate > 0:
             parts.append(v)
@@ -122,7 +122,7 @@ class Linearised:
         base = s + m.rate * m.decay
         R = np.tensordot(self.V.T, R, 1) / (base + speed)
         R = np.tensordot(self.V, R, 1)
-        cross = m.rate * omega * np.tensordot(self.D_nu, R, (1, 1))
+        cross = m.rate * m.seen.reshape(-1, *more) * np.tensordot(self.D_nu, R, (1, 1))
         Q = self._turned(self.V.T, Q - cross - np.swapaxes(cross, 0, 1))
         Q = self._turned(self.V, Q / (base + m.rate * m.decay + speed + np.swapaxes(speed, 0, 1)))
         v = v / (s + m.readout_rate * m.decay)

@@ -17,6 +17,7 @@ from scipy.integrate import DOP853, RK45
 
 from .averages import ClosedForm, Method, method_for
 from .checks import grid, number
+from .conditional import WEAK, solve_conditional, strong
 from .errors import InputError, NumericalError, unknown
 from .hierarchy import MomentHierarchy
 from .implicit import Radau, implicit_cost, is_stiff
@@ -105,9 +106,11 @@ def solve(
     levels: bool = False,
     accuracy: float | None = None,
     method: str = "auto",
-    system: str = "levels",
+    system: str = "auto",
 ) -> Trajectory:
     """The infinite-size theory of `problem` from `start`; `Samples` are taken as Gaussian.
+
+    On a `HiddenManifold` it is that of Gaussian-equivalent inputs, with the features of `start` where it has a size.
 
     Parameters
     ----------
@@ -117,17 +120,31 @@ def solve(
         `NumericalError`. By default 1e-9 is aimed at for closed forms, 1e-6 for tensor quadrature and 1e-3 for Sobol
         points, and the tightest solution is accepted up to 1e-6, 1e-5 and 1e-2: escaping a plateau amplifies rounding.
     method: how the Gaussian averages are evaluated: ``"auto"``, ``"closed"`` or ``"quadrature"``.
-    system: ``"levels"``, or ``"moments"`` for the moment hierarchy of the papers, which is good for few levels only.
+    system: ``"levels"``; ``"moments"`` for the moment hierarchy of the papers, which is good for few levels only;
+        ``"conditional"`` for the equations of strong mixtures of latents (see `overlaps.conditional`), accurate to 1e-2
+        if no `accuracy` is named; or ``"auto"``: conditional for these, levels otherwise.
     """
     began = clock.perf_counter()
     check(problem, start)
-    if not isinstance(system, str) or system not in SYSTEMS:
-        raise unknown("system", str(system), SYSTEMS)
+    strength = strong(problem, start)
+    if not isinstance(system, str) or system not in ("auto", "conditional", *SYSTEMS):
+        raise unknown("system", str(system), ["auto", "conditional", *SYSTEMS])
+    if system == "auto":
+        system = "levels" if strength is None else "conditional"
+    if system == "levels" and strength is not None:
+        raise InputError(
+            f"system: components of this latent differ too much for one covariance (strength {strength:.2g}, at most "
+            f"{WEAK:g}); use system='conditional', or a smaller bound"
+        )
     if levels and system != "levels":
-        raise InputError("levels: the moment hierarchy does not follow them; use system='levels'")
-    equation = SYSTEMS[system]
+        raise InputError(f"levels: the {system} equations do not follow them; use system='levels'")
     t = grid(times)
     how = method_for(problem, start.u, method)
+    if system == "conditional":
+        return solve_conditional(
+            problem, start, t, how, None if accuracy is None else number("accuracy", accuracy, above=0)
+        )
+    equation = SYSTEMS[system]
     wanted = how.default_accuracy if accuracy is None else number("accuracy", accuracy, above=0)
     accepted = max(1e-6, 10 * wanted) if accuracy is None else wanted
     closed = isinstance(how, ClosedForm)
@@ -246,7 +263,7 @@ def _attempt(
     except _Stopped as stop:
         done = len(stop.states)
         Q, A, v = motion.unpack(stop.state)
-        quantity = largest_overlap(np.moveaxis(Q, -1, 0), np.moveaxis(A, -1, 0), v, motion.first, motion.M)
+        quantity = largest_overlap(np.moveaxis(Q, -1, 0), np.moveaxis(A, -1, 0), v, motion.first, motion.seen, motion.M)
         raise NumericalError(
             f"macro: {stop.reason}: {quantity} at time {stop.time:.6g}; reduce rate (now {motion.rate:g}) "
             "or stop earlier",

@@ -164,6 +164,7 @@ class Chain:
 
     rng: np.random.Generator
     looked: list[dict[str, Array]]
+    measures_error = False
     chunk = 50_000  # steps between looks at progress and divergence
 
     def __init__(self, problem: Problem, start: Start) -> None:
@@ -175,7 +176,7 @@ class Chain:
         self.rates = (problem.algorithm.rate, problem.readout_rate, problem.algorithm.decay)
         self.noise = problem.label_noise
         self.parts = problem.data.components.drawn
-        self.root = np.sqrt(problem.data.eigenvalues)
+        self.root = np.sqrt(start.eigenvalues)
         self.width = np.minimum(start.dimensions, K + F)
         self.rest = start.dimensions - self.width
         self.fixed, self.span = np.zeros((B, F, K + F)), np.zeros((B, K, K + F))
@@ -238,6 +239,11 @@ def sample(
     check(problem, start)
     if start.size is None:
         raise InputError("start: meso needs a size; pass size= to Start.from_overlaps, or use draw")
+    if problem.data.reads_latent:
+        raise InputError(
+            "data: the inputs of a hidden manifold are not Gaussian, and the overlap chain needs Gaussian inputs; "
+            "use train, or solve for the Gaussian-equivalent theory"
+        )
     if not isinstance(method, str) or method not in ("exact", "diffusion"):
         raise unknown("method", str(method), ["exact", "diffusion"])
     if method == "diffusion":

@@ -3,14 +3,9 @@
     x = μ_c + √(s_c ω) z,  λ = W x/√N,  ν = B x/√N,    W ← (1 − ηβ/N) W − (η/√N) δ xᵀ
 
 with z standard normal and, in a mixture, c drawn by the weights of the components (otherwise μ = 0, s = 1). For
-`Samples` x is one of the rows, each equally likely, and the error is the mean over all.
-
-Two ways to take the same steps. *Direct*: one sample at a time, drawn a cache line of coordinates after another and
-multiplied while it is there. *Blocked*: S samples at once; with G = X Xᵀ and Z = X Wᵀ the fields of sample s are
-
-    λ_s = a^s Z_s − (η/N) Σ_{r<s} a^{s−1−r} G_sr δ_r,        a = 1 − ηβ/N,
-
-so that only S × K numbers are sequential and the rest is three matrix products. It pays off for wide students.
+`Samples` x is one of the rows, each equally likely, and the error is the mean over all. On a `HiddenManifold` x = f(u)
+is made of a block of latents C by one matrix product, U = C F/√D, and ν = B C/√D; the error is the Gaussian average for
+the fields that the weights have given each component. How steps are taken: `overlaps.engines`.
 """
 
 from __future__ import annotations
@@ -20,12 +15,12 @@ from copy import copy, deepcopy
 from typing import Protocol
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from .averages import ClosedForm, LossQuadrature, method_for
 from .checks import grid
-from .data import Samples
-from .draws import component, fill
+from .data import HiddenManifold, Samples
+from .engines import BLOCK, blocked, direct, given, mean_loss, redraw
 from .errors import InputError
 from .problem import Problem
 from .runs import Observed, Visit, record
@@ -33,144 +28,8 @@ from .start import Start, block_overlaps, check, fixed_rows
 from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
-BLOCK = 32  # samples in a block
 BLOCKED_FROM = 12  # student units from which blocks are faster (make bench measures it)
-
-
-@njit(fastmath={"reassoc", "contract"})
-def _dot(a, b):  # pragma: no cover - compiled
-    total = 0.0
-    for i in range(a.size):
-        total += a[i] * b[i]
-    return total
-
-
-@njit(nogil=True, fastmath={"contract"})
-def _direct(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
-    (K, N), M = W.shape, B.shape[0]
-    cumulative, spread, labels = parts
-    P = len(means)
-    rate, readout_rate, decay = rates
-    keep, keep_v = 1.0 - rate * decay / N, 1.0 - readout_rate * decay / N
-    lam, nu, x = np.empty(K), np.empty(M), np.empty(N)
-    dlam, dv = np.empty(K), np.empty(K)
-    unit = 1.0 / np.sqrt(N)
-    for _ in range(steps):
-        lam[:] = 0.0
-        nu[:] = 0.0
-        c = component(cumulative, P, rng)
-        if len(rows) > 0:
-            x = rows[rng.integers(0, len(rows))]
-        for low in range(0, N, 1024):
-            high = min(low + 1024, N)
-            if len(rows) == 0:
-                for i in range(low, high):
-                    x[i] = spread[c] * root[i] * rng.standard_normal()
-                if P > 0:
-                    for i in range(low, high):
-                        x[i] += means[c, i]
-            for k in range(K):
-                lam[k] += _dot(W[k, low:high], x[low:high])
-            for m in range(M):
-                nu[m] += _dot(B[m, low:high], x[low:high])
-        for k in range(K):
-            lam[k] *= unit
-        for m in range(M):
-            nu[m] *= unit
-        shift = noise * rng.standard_normal() if noise > 0.0 else 0.0
-        kernel(lam, nu, labels[c], v, u, shift, dlam, dv)
-        for k in range(K):
-            pull = rate * unit * dlam[k]
-            for i in range(N):
-                W[k, i] = keep * W[k, i] - pull * x[i]
-        if readout_rate > 0.0:
-            for k in range(K):
-                v[k] = keep_v * v[k] - readout_rate / N * dv[k]
-
-
-@njit(nogil=True)
-def _blocked(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
-    (K, N), M = W.shape, B.shape[0]
-    cumulative, spread, labels = parts
-    P = len(means)
-    rate, readout_rate, decay = rates
-    keep, keep_v = 1.0 - rate * decay / N, 1.0 - readout_rate * decay / N
-    lam, nu = np.empty(K), np.empty(M)
-    dlam, dv = np.empty(K), np.empty(K)
-    unit = 1.0 / np.sqrt(N)
-    block = np.empty((BLOCK, N))
-    pulls, shifts, drawn = np.empty((BLOCK, K)), np.zeros(BLOCK), np.zeros(BLOCK, np.int64)
-    done = 0
-    while done < steps:
-        S = min(BLOCK, steps - done)
-        X = block[:S]
-        for s in range(S):
-            c = component(cumulative, P, rng)
-            drawn[s] = labels[c]
-            if len(rows) > 0:
-                X[s] = rows[rng.integers(0, len(rows))]
-            else:
-                fill(X[s], c, spread, root, means, rng)
-            if noise > 0.0:  # with its sample, so that both engines read the stream in one order
-                shifts[s] = noise * rng.standard_normal()
-        G = np.dot(X, X.T)
-        Z = np.dot(X, W.T)
-        Y = np.dot(X, B.T)
-        shrink = 1.0
-        for s in range(S):
-            for k in range(K):
-                lam[k] = shrink * Z[s, k]
-            for r in range(s):
-                g = G[s, r]
-                for k in range(K):
-                    lam[k] -= g * pulls[r, k]
-            for k in range(K):
-                lam[k] *= unit
-            for m in range(M):
-                nu[m] = unit * Y[s, m]
-            kernel(lam, nu, drawn[s], v, u, shifts[s], dlam, dv)
-            if keep != 1.0:
-                shrink *= keep
-                for r in range(s):
-                    for k in range(K):
-                        pulls[r, k] *= keep
-            for k in range(K):
-                pulls[s, k] = rate * unit * dlam[k]
-            if readout_rate > 0.0:
-                for k in range(K):
-                    v[k] = keep_v * v[k] - readout_rate / N * dv[k]
-        change = np.dot(np.ascontiguousarray(pulls[:S].T), X)
-        for k in range(K):
-            for i in range(N):
-                W[k, i] = shrink * W[k, i] - change[k, i]
-        done += S
-
-
-@njit(nogil=True)
-def _redraw(parts, means, root, noise, rng, X, drawn):  # pragma: no cover - compiled
-    """The first inputs (count, N) and labels of a run, in the order in which both engines draw them."""
-    cumulative, spread, labels = parts
-    for s in range(len(X)):
-        c = component(cumulative, len(means), rng)
-        drawn[s] = labels[c]
-        fill(X[s], c, spread, root, means, rng)
-        if noise > 0.0:
-            rng.standard_normal()
-
-
-@njit(nogil=True)
-def _mean_loss(value, W, B, rows, v, u):  # pragma: no cover - compiled
-    """Mean of the loss over all rows."""
-    lam, nu = np.empty(len(W)), np.empty(len(B))
-    unit = 1.0 / np.sqrt(W.shape[1])
-    total = 0.0
-    for x in rows:
-        for k in range(lam.size):
-            lam[k] = unit * _dot(W[k], x)
-        for m in range(nu.size):
-            nu[m] = unit * _dot(B[m], x)
-        total += value(lam, nu, 0, v, u)
-    return total / len(rows)
+AHEAD = 128  # inputs of a hidden manifold made by one matrix product
 
 
 class Watcher(Protocol):
@@ -213,20 +72,22 @@ class Weights:
         assert start.means is not None and start.dimensions is not None
         self.kernel, self.parts = problem.kernel, problem.data.components.drawn
         self.W, self.B, self.means = start.student, start.teacher, start.means
-        self.fixed = fixed_rows(start.teacher, start.means)
+        self.turned = problem.data.turned
+        self.fixed = self.turned(fixed_rows(problem.data.teacher_rows(start.teacher, self.W.shape[1]), start.means))
         self.v, self.u = start.v, start.u
         self.dimensions = start.dimensions
-        self.root = np.repeat(np.sqrt(problem.data.eigenvalues), start.dimensions)
+        self.root = np.repeat(np.sqrt(start.eigenvalues), start.dimensions)
         self.rows, self.value = np.empty((0, self.root.size)), None
         if isinstance(problem.data, Samples):
             self.rows, self.value = problem.data.rows, problem.value
+        self.measures_error = self.value is not None
         self.rates = (problem.algorithm.rate, problem.readout_rate, problem.algorithm.decay)
         self.noise = problem.label_noise
         self.problem, self.start, self.observer = problem, start, observer
         self.looks = looks
         self.done = 0
         K, N = self.W.shape
-        self.engine = _blocked if K >= BLOCKED_FROM else _direct
+        self.engine = blocked if K >= BLOCKED_FROM else direct
         # a few tenths of a second between looks at progress and divergence
         self.chunk = max(BLOCK, 100_000_000 // (N * (2 * K + start.u.size)))
 
@@ -247,7 +108,7 @@ class Weights:
         if len(self.rows):
             return self.rows[rng.integers(0, len(self.rows), size=count)], np.zeros(count, np.int64)
         X, labels = np.empty((count, self.root.size)), np.empty(count, np.int64)
-        _redraw(self.parts, self.means, self.root, self.noise, rng, X, labels)
+        redraw(self.parts, self.means, self.root, self.noise, rng, X, labels)
         return X, labels
 
     def advance(self, steps: int) -> None:
@@ -261,16 +122,71 @@ class Weights:
         """Go to each step of `stops` and tell the overlaps there, and the error where it is that of real samples."""
         K, F, B, n = len(self.W), len(self.fixed), self.dimensions.size, stops.size
         Q, A, V = np.empty((n, B, K, K)), np.empty((n, B, K, F)), np.empty((n, K))
-        error = None if self.value is None else np.empty(n)
+        error = np.empty(n) if self.measures_error else None
         for i, stop in enumerate(stops):
             self.advance(int(stop) - self.done)
-            Q[i], A[i], _ = block_overlaps(self.W, self.fixed, self.dimensions)
+            Q[i], A[i], _ = block_overlaps(self.turned(self.W), self.fixed, self.dimensions)
             V[i] = self.v
             if self.watcher is not None and int(stop) in self.looks:
                 self.looked.append(self.watcher.look(self.W, self.v))
             if error is not None:
-                error[i] = _mean_loss(self.value, self.W, self.B, self.rows, self.v, self.u)
+                error[i] = self.error()
         return Visit(Q, A, V, error)
+
+    def error(self) -> float:
+        """Mean of the loss over all rows."""
+        return mean_loss(self.value, self.W, self.B, self.rows, self.v, self.u)
+
+
+class HiddenWeights(Weights):
+    """One training run on a hidden manifold."""
+
+    def __init__(
+        self, problem: Problem, start: Start, observer: Observer | None = None, looks: frozenset[int] = frozenset()
+    ) -> None:
+        super().__init__(problem, start, observer, looks)
+        assert isinstance(problem.data, HiddenManifold)
+        K, N = self.W.shape
+        self.realised = problem.data.at(N)
+        self.how = method_for(problem, start.u)
+        self.measures_error = problem.data.has_means
+        self.chunk = max(AHEAD, 100_000_000 // (N * (self.realised.D + 2 * K)))
+
+    def fresh(self, rng: np.random.Generator) -> Weights:
+        new = super().fresh(rng)
+        assert isinstance(new, HiddenWeights)
+        new.ahead, new.used = new._block(rng), 0
+        return new
+
+    def _block(self, rng: np.random.Generator) -> tuple[Array, Array, NDArray[np.int64], Array]:
+        """Inputs, teacher fields, labels and noise on the targets of the next steps."""
+        X, Y, labels = self.realised.draw(rng, AHEAD, self.B)
+        shifts = self.noise * rng.standard_normal(AHEAD) if self.noise else np.zeros(AHEAD)
+        return X, Y, labels, shifts
+
+    def advance(self, steps: int) -> None:
+        self.done += steps
+        while steps:
+            # whole blocks are drawn, so that a run does not depend on where it is looked at
+            if self.used == AHEAD:
+                self.ahead, self.used = self._block(self.rng), 0
+            count = min(steps, AHEAD - self.used)
+            X, Y, labels, shifts = (part[self.used : self.used + count] for part in self.ahead)
+            given(self.kernel, X, Y, labels, shifts, self.W, self.v, self.u, self.rates)
+            self.used += count
+            steps -= count
+
+    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[np.int64]]:
+        rng = deepcopy(rng)
+        blocks = [self._block(rng) for _ in range(-(-count // AHEAD))]
+        return np.concatenate([b[0] for b in blocks])[:count], np.concatenate([b[2] for b in blocks])[:count]
+
+    def error(self) -> float:
+        """Gaussian average of the loss for the fields that the weights have given each component."""
+        assert isinstance(self.how, (ClosedForm, LossQuadrature))
+        parts = self.realised.parts
+        C, means = parts.fields(self.W, self.B)
+        return float(parts.weights @ [averages.error for averages in self.how.each(C, self.v, means)])
 
 
 def train(
@@ -317,7 +233,8 @@ def train(
         # a time between two steps is seen at the first of them, and said to be
         seen = np.where(np.abs(exact[first] - steps) < 1e-6, at[first], steps / start.student.shape[1])
         observed = Observed(seen, observe.variables(problem, start))
-    walker = Weights(problem, start, observe, looks)
+    kind = HiddenWeights if isinstance(problem.data, HiddenManifold) else Weights
+    walker = kind(problem, start, observe, looks)
     return record(
         "micro", walker, problem, start, times, runs, seed, levels=levels, progress=progress, observed=observed
     )

@@ -8,7 +8,8 @@ with each other. With the averages D = (D_λ, D_ν), S, E of the fields (see `ov
     dv/dt   = −η_v (E[∂loss/∂v] + β v)
 
 in time t = steps/N; gradient flow has no η² term. Levels meet only in the averages, so a thousand of them are as well
-conditioned as one.
+conditioned as one. Where the teacher reads the latent of the inputs, t = Cov(x, ν) is its fixed direction, and F_b is
+(D_ν, E).
 """
 
 from __future__ import annotations
@@ -35,14 +36,15 @@ class EquationOfMotion:
         self.rate, self.decay = problem.algorithm.rate, problem.algorithm.decay
         self.readout_rate = problem.readout_rate
         self.noise = self.rate if isinstance(problem.algorithm, OnlineSGD) else 0.0
-        self.omega = problem.data.eigenvalues
-        self.first = self.omega  # a total is state @ first
+        self.omega = start.eigenvalues
+        self.first, self.seen = self.omega, start.seen  # totals are Q @ first and R @ seen
         self.phi = start.fractions
         self.G = np.moveaxis(start.G, 0, -1)
         self.K, self.M, self.B = start.v.size, start.u.size, self.omega.size
         self.F = len(self.G)  # fixed directions: M teachers, then the means
-        self.total_T = self.G[: self.M, : self.M] @ self.omega
-        self.teacher_means = self.G[: self.M, self.M :].sum(-1)
+        # teachers that read the inputs act through their covariance, those that read the latent as they are
+        self.through = self.M if start.latent is None else 0
+        self.total_T, self.teacher_means = start.teacher_fields
         self.evaluations = 0
         self.implicit = False  # whether the last integration ended with implicit steps
         # a quadrature with a kink in it makes the right-hand side jump, and the solver's steps endless
@@ -62,7 +64,7 @@ class EquationOfMotion:
     def totals(self, y: Array) -> tuple[Array, Array, Array, Array]:
         """What a trajectory records: Q (K, K), R (K, M), m (K, P), v (K,)."""
         Q, A, v = self.unpack(y)
-        return Q @ self.first, A[:, : self.M] @ self.first, A[:, self.M :].sum(-1), v
+        return Q @ self.first, A[:, : self.M] @ self.seen, A[:, self.M :].sum(-1), v
 
     def covariance(self, y: Array) -> Array:
         """Covariance of the fields (λ, ν), (K+M, K+M); filled in place, for it is a good part of an evaluation."""
@@ -70,7 +72,7 @@ class EquationOfMotion:
         Q, A, _ = self.unpack(y)
         C = np.empty((K + self.M, K + self.M))
         C[:K, :K] = Q @ self.first
-        C[:K, K:] = A[:, : self.M] @ self.first
+        C[:K, K:] = A[:, : self.M] @ self.seen
         C[K:, :K] = C[:K, K:].T
         C[K:, K:] = self.total_T
         return C
@@ -100,7 +102,7 @@ class EquationOfMotion:
         """Write dQ/dt (K, K, levels) and dA/dt (K, M+P, levels)."""
         noise = self.noise * self.phi
         D = np.concatenate([a.D, a.E], axis=1)
-        move_levels(Q, A, self.G, D, a.S, self.omega, self.M, noise, self.rate, self.decay, dQ, dA)
+        move_levels(Q, A, self.G, D, a.S, self.omega, self.through, noise, self.rate, self.decay, dQ, dA)
 
 
 @njit(cache=True)

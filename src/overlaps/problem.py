@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from . import spec
 from .algorithms import GradientFlow, OnlineSGD
 from .checks import number
-from .data import SPECTRA, GaussianInputs, GaussianMixture, Isotropic, Samples
+from .data import SPECTRA, GaussianInputs, GaussianMixture, HiddenManifold, Isotropic, LatentMixture, Samples
 from .errors import InputError, unknown
 from .kernels import committee_curvature, committee_kernel, committee_value, cross_entropy
 from .losses import Loss, check_gradient, user_curvature, user_kernel, user_value
@@ -31,7 +31,8 @@ from .network import Committee, Softmax
 from .origin import largest_pull
 
 ROLES: spec.Roles = {
-    "data": (GaussianInputs, Samples, GaussianMixture),
+    "data": (GaussianInputs, Samples, GaussianMixture, HiddenManifold),
+    "latent": (LatentMixture,),
     "spectrum": SPECTRA,
     "teacher": (Committee,),
     "student": (Committee, Softmax),
@@ -47,7 +48,8 @@ class Problem:
     Parameters
     ----------
     data: what inputs look like.
-    teacher: the network that labels them, reading the same inputs; None where the labels are those of a mixture.
+    teacher: the network that labels them, reading the same inputs (of a `HiddenManifold` the latent); None where the
+        labels are those of a mixture.
     student: the network that learns.
     algorithm: how it learns.
     loss: ``"square"``, of the teacher's output or the label; ``"logistic"``, for labels 0 and 1; ``"cross-entropy"``,
@@ -56,7 +58,7 @@ class Problem:
         the generalisation `error` does not count it.
     """
 
-    data: GaussianInputs | Samples | GaussianMixture
+    data: GaussianInputs | Samples | GaussianMixture | HiddenManifold
     teacher: Committee | None = None
     student: Committee | Softmax
     algorithm: OnlineSGD | GradientFlow
@@ -157,10 +159,11 @@ class Problem:
 
     @property
     def committees(self) -> tuple[Committee, Committee]:
-        """Student and teacher of a problem that has both, on inputs of mean zero; others are refused."""
-        if not isinstance(self.student, Committee) or self.teacher is None or isinstance(self.data, GaussianMixture):
+        """Student and teacher of a problem that has both, reading the same inputs of mean zero; others are refused."""
+        blind = self.data.has_means or self.data.reads_latent
+        if not isinstance(self.student, Committee) or self.teacher is None or blind:
             raise InputError(
-                "problem: this is for a committee that learns from a committee on inputs of mean zero, got "
+                "problem: this is for a committee that learns from a committee on the same inputs of mean zero, got "
                 f"{self.describe_networks()} on {self.data!r:.80}; use solve"
             )
         return self.student, self.teacher

@@ -21,7 +21,6 @@ from tqdm.auto import tqdm
 from .algorithms import OnlineSGD
 from .averages import method_for
 from .checks import grid, steps, whole
-from .data import Samples
 from .errors import InputError, NumericalError
 from .problem import Problem
 from .start import LIMIT, Start
@@ -53,10 +52,12 @@ class Observed(NamedTuple):
 class Walker(Protocol):
     """One run: it goes to given steps and tells its overlaps there.
 
+    measures_error: whether it tells the error, which otherwise follows from the overlaps.
     looked: what it has seen besides, one set of arrays for each observed time so far.
     """
 
     chunk: int
+    measures_error: bool
     looked: list[dict[str, Array]]
 
     def fresh(self, rng: np.random.Generator) -> Walker: ...
@@ -73,14 +74,14 @@ class _Diverged(Exception):
 
 
 class _Tape:
-    """What is kept of the runs at the stops: overlaps of fields, of levels on request, errors on real samples."""
+    """What is kept of the runs at the stops: overlaps of fields, of levels on request, errors where they are told."""
 
-    def __init__(self, problem: Problem, start: Start, runs: int, stops: int, levels: bool, real: bool) -> None:
+    def __init__(self, start: Start, runs: int, stops: int, levels: bool, measured: bool) -> None:
         (B, K, F), M = start.A.shape, start.u.size
-        self.omega = problem.data.eigenvalues
+        self.omega, self.seen = start.eigenvalues, start.seen
         self.Q, self.R, self.m = (np.full((runs, stops, K, n), np.nan) for n in (K, M, F - M))
         self.v = np.full((runs, stops, K), np.nan)
-        self.error = np.full((runs, stops), np.nan) if real else None
+        self.error = np.full((runs, stops), np.nan) if measured else None
         self.Q_levels = np.full((runs, stops, B, K, K), np.nan) if levels else None
         self.A_levels = np.full((runs, stops, B, K, F), np.nan) if levels else None
 
@@ -88,7 +89,7 @@ class _Tape:
         """Keep the first `count` stops of a visit, from place `first` on."""
         at, M = slice(first, first + count), self.R.shape[-1]
         self.Q[run, at] = np.einsum("b,tbij->tij", self.omega, seen.Q[:count])
-        self.R[run, at] = np.einsum("b,tbij->tij", self.omega, seen.A[:count, :, :, :M])
+        self.R[run, at] = np.einsum("b,tbij->tij", self.seen, seen.A[:count, :, :, :M])
         self.m[run, at] = seen.A[:count, :, :, M:].sum(1)
         self.v[run, at] = seen.v[:count]
         if self.error is not None and seen.error is not None:
@@ -158,8 +159,7 @@ def record(
     stops, place, share = schedule(t, size)
     segments = _segments(stops, walker.chunk)
     streams = np.random.SeedSequence([seed, STREAMS[scale]]).spawn(runs)
-    real = scale == "micro" and isinstance(problem.data, Samples)
-    tape = _Tape(problem, start, runs, stops.size, levels, real)
+    tape = _Tape(start, runs, stops.size, levels, walker.measures_error)
     hidden = None if progress else True  # None: shown on a terminal only
     bar = tqdm(total=runs * total, desc=scale, unit="step", unit_scale=True, delay=2, disable=hidden)
     interrupted = threading.Event()
@@ -236,7 +236,7 @@ def record(
         return trajectory(t.size)
     first = min(diverged, key=lambda d: d.after)
     with np.errstate(over="ignore", invalid="ignore"):
-        step, quantity = _locate(fresh(first.run), first, tape.omega, start.u.size)
+        step, quantity = _locate(fresh(first.run), first, start)
     finished: NDArray[np.bool_] = np.isfinite(tape.v).min(axis=(0, 2))
     reached = stops[int(finished.argmin()) - 1] if finished[0] else -1
     count = int(np.count_nonzero(np.ceil(t * size - 1e-9) <= reached))
@@ -271,11 +271,11 @@ def _bounded(seen: Visit) -> NDArray[np.bool_]:
     return (np.abs(seen.Q).reshape(len(seen.Q), -1).max(1) < LIMIT) & (np.abs(seen.v).max(1) < LIMIT)
 
 
-def _locate(again: Walker, where: _Diverged, omega: Array, teachers: int) -> tuple[int, str]:
+def _locate(again: Walker, where: _Diverged, start: Start) -> tuple[int, str]:
     """Step and quantity of a divergence, by repeating the run (same seed, same samples) with closer stops."""
     if where.before:
         again.visit(np.array([where.before], np.int64))
     stops = np.unique(np.linspace(where.before, where.after, 1001).astype(np.int64))[1:]
     seen = again.visit(stops)
     i = int(_bounded(seen).argmin())
-    return int(stops[i]), largest_overlap(seen.Q[i], seen.A[i], seen.v[i], omega, teachers)
+    return int(stops[i]), largest_overlap(seen.Q[i], seen.A[i], seen.v[i], start.eigenvalues, start.seen, start.u.size)

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .checks import array, number, whole
+from .data import HiddenManifold, TeacherFields
 from .errors import InputError
 from .problem import Problem
 
@@ -38,10 +39,13 @@ class Start:
     R, m, T: parts of them: student with teacher (levels, K, M), student with mean (levels, K, P), teachers.
     v, u: readouts of student (K,) and teacher (M,).
     fractions: share of the dimensions in each level, (levels,); the realised ones where there is a size.
+    eigenvalues: of the covariance of the inputs, (levels,); the realised ones where there is a size.
     size: number of input dimensions N, or None (macro only).
     dimensions: dimensions per level, (levels,), or None.
     student, teacher, means: weights (K, N) and (M, N), mean vectors (P, N), or None (micro cannot run).
     own_readouts: whether v, u were given for this start, instead of being those of the problem.
+    latent: law of the teacher's fields where it reads the latent of the inputs, not the inputs. The fixed directions of
+        the teachers are then √N times the covariance of the inputs with its fields, (M, N), and R = Σ_b A_b.
     """
 
     Q: Array
@@ -50,12 +54,27 @@ class Start:
     v: Array
     u: Array
     fractions: Array
+    eigenvalues: Array
     size: int | None = None
     dimensions: NDArray[np.int64] | None = None
     student: Array | None = None
     teacher: Array | None = None
     means: Array | None = None
     own_readouts: bool = False
+    latent: TeacherFields | None = None
+
+    @property
+    def seen(self) -> Array:
+        """Factor with which the overlaps R_b of each level enter R, (levels,)."""
+        return self.eigenvalues if self.latent is None else np.ones_like(self.eigenvalues)
+
+    @property
+    def teacher_fields(self) -> TeacherFields:
+        """Covariance (M, M) and means (M, P) of the teacher's fields."""
+        if self.latent is not None:
+            return self.latent
+        M = self.u.size
+        return TeacherFields(np.einsum("b,bij->ij", self.eigenvalues, self.T), self.G[:, :M, M:].sum(0))
 
     @property
     def R(self) -> Array:
@@ -81,19 +100,23 @@ class Start:
         """Start from weights: `student` (K, N), `teacher` (M, N), entries O(1), in the eigenbasis of the inputs.
 
         Coordinates are ordered by level: the first `problem.data.dimensions(N)[0]` belong to level 0, and so on. A
-        problem without a teacher takes none.
+        problem without a teacher takes none. On a `HiddenManifold` the student has the coordinates of the inputs x and
+        the teacher, (M, D), those of the latent.
         """
         W = array("student", student, (problem.student.units, None))
-        size = W.shape[1]
+        data, size = problem.data, W.shape[1]
+        width = data.teacher_size(size)
         if teacher is None:
-            teacher = np.zeros((0, size))
-        B = array("teacher", teacher, (problem.teacher_units, size))
-        dimensions = problem.data.dimensions(size)
-        means = problem.data.mean_vectors(size)
-        Q, A, G = block_overlaps(W, fixed_rows(B, means), dimensions)
+            teacher = np.zeros((0, width))
+        B = array("teacher", teacher, (problem.teacher_units, width))
+        dimensions = data.dimensions(size)
+        means = data.mean_vectors(size)
+        fixed = data.turned(fixed_rows(data.teacher_rows(B, size), means))
+        Q, A, G = block_overlaps(data.turned(W), fixed, dimensions)
         v, u = _readouts(problem, student_readout, teacher_readout)
         own = student_readout is not None or teacher_readout is not None
-        return cls(Q, A, G, v, u, dimensions / size, size, dimensions, W, B, means, own)
+        omega, latent = data.eigenvalues_at(size), data.teacher_fields(B, size)
+        return cls(Q, A, G, v, u, dimensions / size, omega, size, dimensions, W, B, means, own, latent)
 
     @classmethod
     def from_overlaps(
@@ -118,7 +141,12 @@ class Start:
         size: number of input dimensions, needed by `sample`.
         m, teacher_m: overlaps of student and teacher with the means of a mixture, (K, P) and (M, P), or per level;
             zero where they are not given.
+
+        On a `HiddenManifold` Q, R, T are the covariances of the fields, (K, K), (K, M) and (M, M), of weights drawn
+        without regard to the features (see `HiddenManifold.typical`).
         """
+        if isinstance(problem.data, HiddenManifold):
+            return cls._of_fields(problem, Q, R, T, size, student_readout, teacher_readout, (m, teacher_m))
         K, M, levels = problem.student.units, problem.teacher_units, problem.data.eigenvalues.size
         if M and (R is None or T is None):
             raise InputError("R, T: this problem has a teacher; give its overlaps R (K, M) and T (M, M)")
@@ -154,12 +182,52 @@ class Start:
             )
         v, u = _readouts(problem, student_readout, teacher_readout)
         own = student_readout is not None or teacher_readout is not None
-        start = cls(blocks["Q"], A, G, v, u, problem.data.fractions, own_readouts=own)
+        data = problem.data
+        start = cls(blocks["Q"], A, G, v, u, data.fractions, data.eigenvalues, own_readouts=own)
         return start if size is None else start.at_size(problem, size)
+
+    @classmethod
+    def _of_fields(
+        cls,
+        problem: Problem,
+        Q: ArrayLike,
+        R: ArrayLike | None,
+        T: ArrayLike | None,
+        size: int | None,
+        student_readout: ArrayLike | None,
+        teacher_readout: ArrayLike | None,
+        means: tuple[ArrayLike | None, ArrayLike | None],
+    ) -> Start:
+        data, K, M = problem.data, problem.student.units, problem.teacher_units
+        assert isinstance(data, HiddenManifold)
+        if size is not None or data.has_means or any(part is not None for part in means):
+            raise InputError(
+                "size: overlaps alone describe a hidden manifold of infinite size whose inputs have mean zero; for a "
+                "size, or a mixture of latents, use draw or Start.from_weights"
+            )
+        if R is None or T is None:
+            raise InputError("R, T: this problem has a teacher; give its covariances R (K, M) and T (M, M)")
+        blocks = (array("Q", Q, (K, K)), array("R", R, (K, M)), array("T", T, (M, M)))
+        low = float(np.linalg.eigvalsh(joined(*blocks))[0])
+        if low < -1e-10 * max(1.0, float(np.abs(blocks[0]).max())):
+            raise InputError(
+                f"Q, R, T: no fields have these covariances: their matrix has the negative eigenvalue {low:.3g}; "
+                "reduce R, or increase Q"
+            )
+        v, u = _readouts(problem, student_readout, teacher_readout)
+        own = student_readout is not None or teacher_readout is not None
+        latent = TeacherFields(blocks[2], np.zeros((M, 0)))
+        shares = data.typical(*blocks)
+        return cls(*shares, v, u, data.fractions, data.eigenvalues, own_readouts=own, latent=latent)
 
     def at_size(self, problem: Problem, size: int) -> Start:
         """The same overlaps at another size, without weights: what finite-size scaling starts from."""
         self.check_fits(problem)
+        if self.latent is not None:
+            raise InputError(
+                "size: the features of a hidden manifold are others at another size, and so are the overlaps; draw a "
+                "start at that size"
+            )
         dimensions = problem.data.dimensions(size)
         ranks = np.linalg.matrix_rank(self.gram, tol=1e-9 * max(1.0, float(np.abs(self.gram).max())), hermitian=True)
         tight = np.flatnonzero(ranks > dimensions)
@@ -198,13 +266,16 @@ class Start:
 
     def check_fits(self, problem: Problem) -> None:
         """Refuse a start that was made for another problem, or one that is too large to begin with."""
-        wanted = (problem.data.eigenvalues.size, problem.student.units, problem.teacher_units)
+        eigenvalues = problem.data.eigenvalues_at(self.size)
+        wanted = (eigenvalues.size, problem.student.units, problem.teacher_units)
         if self.R.shape != wanted:
             raise InputError(
                 f"start: has {self.R.shape[0]} levels, {self.R.shape[1]} student and {self.R.shape[2]} teacher units, "
                 f"the problem has {wanted[0]}, {wanted[1]} and {wanted[2]}; draw the start for this problem"
             )
-        gram, M = problem.data.mean_gram(self.fractions), self.u.size
+        if not np.allclose(self.eigenvalues, eigenvalues, rtol=1e-9, atol=0):
+            raise InputError("start: was made for inputs of other eigenvalues; draw the start for this problem")
+        gram, M = problem.data.mean_gram(self.fractions, self.size), self.u.size
         mine = self.G[:, M:, M:]
         if mine.shape != gram.shape or not np.allclose(mine, gram, atol=1e-9 * max(1.0, np.abs(gram).max(initial=0.0))):
             raise InputError("start: was made for inputs of other means; draw the start for this problem")
@@ -255,14 +326,15 @@ def draw(problem: Problem, size: int, seed: int = 0, scale: float = 1.0) -> Star
     size = whole("size", size, least=1)
     scale = number("scale", scale, least=0)
     problem.data.dimensions(size)
-    weights = size * (problem.student.units + problem.teacher_units + problem.data.mean_gram(np.ones(1)).shape[-1])
+    count = problem.data.components.weights.size if problem.data.has_means else 0
+    weights = size * (problem.student.units + problem.teacher_units + count)
     if weights > 2e10:
         raise InputError(
             f"size: {size} inputs need {weights * 8e-9:.0f} GB of weights; macro and meso run from overlaps alone, see "
             "Start.from_overlaps"
         )
     rng = np.random.default_rng(whole("seed", seed, least=0))
-    teacher = rng.standard_normal((problem.teacher_units, size))
+    teacher = rng.standard_normal((problem.teacher_units, problem.data.teacher_size(size)))
     student = scale * rng.standard_normal((problem.student.units, size))
     return Start.from_weights(problem, student=student, teacher=teacher)
 

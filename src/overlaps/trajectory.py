@@ -34,7 +34,7 @@ from numpy.typing import NDArray
 from . import __version__
 from .averages import ClosedForm, Method
 from .citations import citations
-from .data import GaussianMixture, Samples
+from .data import GaussianInputs, Samples, TeacherFields
 from .errors import InputError, NumericalError
 from .network import Softmax
 from .problem import Problem
@@ -152,6 +152,9 @@ class Trajectory:
             "start_v": (("student",), s.v),
             "start_u": (("teacher",), s.u),
         }
+        if s.latent is not None:
+            begin["start_T"] = (("teacher", "teacher_"), s.latent.T)
+            begin["start_teacher_m"] = (("teacher", "mean"), s.latent.m)
         out = self.data.assign(begin).assign_attrs(size=-1 if s.size is None else s.size)
         path.parent.mkdir(parents=True, exist_ok=True)
         handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
@@ -188,12 +191,14 @@ def load(path: str | os.PathLike[str]) -> Trajectory:
     except InputError:
         problem = None  # the data set it names is gone or has changed; the numbers are still good
     size = int(data.attrs.pop("size"))
-    names = ("Q", "A", "G", "v", "u")
-    start = Start(*(data[f"start_{name}"].values for name in names), fractions=data["fraction"].values)
+    Q, A, G, v, u = (data[f"start_{name}"].values for name in ("Q", "A", "G", "v", "u"))
+    start = Start(Q, A, G, v, u, data["fraction"].values, data["eigenvalue"].values)
+    if "start_T" in data:
+        start = replace(start, latent=TeacherFields(data["start_T"].values, data["start_teacher_m"].values))
     if size > 0:
         start = replace(start, size=size, dimensions=np.rint(start.fractions * size).astype(np.int64))
     start = replace(start, own_readouts=True)
-    return Trajectory(data.drop_vars([f"start_{name}" for name in names]), problem, start)
+    return Trajectory(data.drop_vars([name for name in data if str(name).startswith("start_")]), problem, start)
 
 
 def assemble(
@@ -216,17 +221,16 @@ def assemble(
 
     levels: Q, A per level. errors: (run, time) as measured on real samples; without them they are Gaussian averages.
     """
-    eigenvalues = problem.data.eigenvalues
-    T = np.einsum("b,bij->ij", eigenvalues, start.T)
+    T, teacher_means = start.teacher_fields
     C, M = joined(Q, R, T), start.u.size
     G = start.G.sum(0)
-    fields = np.concatenate([m, np.broadcast_to(G[:M, M:], (*m.shape[:2], M, m.shape[3]))], axis=2)
+    fields = np.concatenate([m, np.broadcast_to(teacher_means, (*m.shape[:2], M, m.shape[3]))], axis=2)
     count = C.shape[0] * C.shape[1]
     state = [x.reshape(count, *x.shape[2:]) for x in (C, v, fields)]
     averaged = errors is None
     if errors is None:
         errors = method.errors(*state).reshape(C.shape[:2])
-    inputs = repr(problem.data) if isinstance(problem.data, GaussianMixture) else "Gaussian"
+    inputs = "Gaussian" if isinstance(problem.data, GaussianInputs) else repr(problem.data)
     if isinstance(problem.data, Samples):
         about = "taken as Gaussian, with the covariance of" if averaged else "rows of"
         inputs = f"{about} {problem.data.spectrum.source}"
@@ -245,12 +249,13 @@ def assemble(
         variables["T_levels"] = (("level", "teacher", "teacher_"), start.T)
         variables["m_levels"] = (("run", "time", "level", "student", "mean"), levels[1][..., M:])
     absent = {"R", "T", "R_levels", "T_levels"} if M == 0 else set()
+    absent |= {"T_levels"} if start.latent is not None else set()
     absent |= {"m", "gram", "m_levels"} if m.shape[3] == 0 else set()
     absent |= {"v"} if isinstance(problem.student, Softmax) else set()
     variables = {name: value for name, value in variables.items() if name not in absent}
     coords = {
         "time": ("time", times, {"units": "samples per input dimension"}),
-        "eigenvalue": ("level", eigenvalues),
+        "eigenvalue": ("level", start.eigenvalues),
         "fraction": ("level", start.fractions),
     }
     try:
@@ -263,7 +268,7 @@ def assemble(
         "description": repr(problem),
         "seed": seed,
         "inputs": inputs,
-        "averages": method.name if averaged else "mean over all rows",
+        "averages": "mean over all rows" if isinstance(problem.data, Samples) and not averaged else method.name,
         "cost": cost,
         "overlaps": __version__,
         **{name: version(name) for name in ("numpy", "scipy", "numba")},
@@ -296,10 +301,10 @@ def assemble(
     return result
 
 
-def largest_overlap(Q: Array, A: Array, v: Array, eigenvalues: Array, teachers: int) -> str:
+def largest_overlap(Q: Array, A: Array, v: Array, eigenvalues: Array, seen: Array, teachers: int) -> str:
     """Name and value of the largest overlap, for messages: Q (levels, K, K), A (levels, K, M+P), v (K,)."""
     R, m = A[:, :, :teachers], A[:, :, teachers:]
-    totals = {"Q": np.tensordot(eigenvalues, Q, 1), "R": np.tensordot(eigenvalues, R, 1), "m": m.sum(0), "v": v}
+    totals = {"Q": np.tensordot(eigenvalues, Q, 1), "R": np.tensordot(seen, R, 1), "m": m.sum(0), "v": v}
     sizes = {n: np.nan_to_num(np.abs(x), nan=np.inf, posinf=np.inf) for n, x in totals.items() if x.size}
     name = max(sizes, key=lambda n: float(sizes[n].max()))
     index = ", ".join(str(int(i)) for i in np.unravel_index(int(sizes[name].argmax()), sizes[name].shape))

@@ -8,8 +8,9 @@ In a mixture the fields of component c have covariance s_c C and a mean, and the
 
     D = Σ_c p_c s_c E_c[∂δ/∂h]      S = Σ_c p_c s_c E_c[δ δᵀ]      E = (p_c E_c[δ])_c
 
-For the square loss with erf, linear or ReLU units these are closed forms; for anything else they
-are quadratures. `gaussian_averages` picks, and says what it picked and how accurate it is.
+For the square loss of a student and a teacher with erf, linear or ReLU units these are closed forms, with means or
+without; for anything else they are quadratures. `gaussian_averages` picks, and says what it picked and how accurate it
+is.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import array
-from ..data import GaussianMixture
 from ..errors import InputError
 from ..network import Committee
 from ..problem import Problem
@@ -36,16 +36,17 @@ def method_for(problem: Problem, teacher_readout: NDArray[np.float64], force: st
     """The way to evaluate the averages of `problem`: ``"auto"``, or force ``"closed"`` or ``"quadrature"``."""
     if force not in ("auto", "closed", "quadrature"):
         raise InputError(f"method: expected 'auto', 'closed' or 'quadrature', got {force!r}")
-    student, teacher, centred = problem.student, problem.teacher, not isinstance(problem.data, GaussianMixture)
+    student, teacher = problem.student, problem.teacher
     way: Method = LossQuadrature(problem, teacher_readout)
-    if isinstance(student, Committee) and teacher is not None and centred and problem.loss == "square":
-        way = SquareQuadrature(problem, teacher_readout)
+    if isinstance(student, Committee) and teacher is not None and problem.loss == "square":
         if student.g == teacher.g and student.activation in FAMILIES and force != "quadrature":
-            way = ClosedForm(student.g.name, teacher_readout, problem.label_noise)
+            way = ClosedForm(student.g.name, teacher_readout, problem.label_noise, components=problem.data.components)
+        elif not problem.data.has_means:
+            way = SquareQuadrature(problem, teacher_readout)
     if force == "closed" and not isinstance(way, ClosedForm):
         raise InputError(
             f"method: no closed form for the {problem.loss!r} loss with {problem.describe_networks()} (there is one "
-            f"for the square loss with {', '.join(FAMILIES)} on both sides and inputs of mean zero); use "
+            f"for the square loss of a student and a teacher with one activation: {', '.join(FAMILIES)}); use "
             "method='quadrature'"
         )
     return way

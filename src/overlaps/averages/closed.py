@@ -8,6 +8,8 @@ With weights ω = (v, −u) over all K+M fields and Δ = Σ_a ω_a g_a,
 
 Written with derivatives of g instead of the moments I3 = E[g'_k h_a g_b] (I3 = C_ka E[g''_k g_b] + C_ab E[g'_k g'_b],
 by Stein's lemma) nothing is ever divided by a determinant that vanishes when student and teacher align.
+
+Fields of a mixture have means, and a covariance for each component: these averages are in `shifted`.
 """
 
 from __future__ import annotations
@@ -18,8 +20,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from . import erf, linear, relu
-from .result import Averages
+from ..data.inputs import Components
+from . import erf, linear, relu, shifted
+from .result import Averages, over_components
 
 Array = NDArray[np.float64]
 FAMILIES = {"erf": 0, "linear": 1, "relu": 2}
@@ -89,6 +92,24 @@ def _square(family, C, w, K, noise, nodes, weights, D, S, dv):  # pragma: no cov
             S[k, l] = S[l, k] = w[k] * w[l] * total
 
 
+@njit(cache=True, error_model="numpy")
+def _each(family, C, means, w, K, noise, nodes, weights):  # pragma: no cover - compiled
+    P, F = means.shape
+    D, S = np.empty((P, K, F)), np.empty((P, K, K))
+    dv, error, E = np.empty((P, K)), np.empty(P), np.empty((P, K))
+    for c in range(P):
+        error[c] = shifted.averages(family, C[c], means[c], w, K, noise, nodes, weights, D[c], S[c], dv[c], E[c])
+    return D, S, dv, error, E
+
+
+@njit(cache=True, error_model="numpy")
+def _each_error(family, C, means, w):  # pragma: no cover - compiled
+    out = np.empty(len(means))
+    for c in range(out.size):
+        out[c] = shifted.error(family, C[c], means[c], w)
+    return out
+
+
 @cache
 def _unit_rule(n: int) -> tuple[Array, Array]:
     """Gauss-Legendre nodes and weights on (0, 1)."""
@@ -97,21 +118,38 @@ def _unit_rule(n: int) -> tuple[Array, Array]:
 
 
 class ClosedForm:
-    """Closed-form averages of the square loss; for ReLU with a one-dimensional orthant integral of `nodes` points."""
+    """Closed-form averages of the square loss; for ReLU with one-dimensional orthant integrals of `nodes` points.
 
-    def __init__(self, activation: str, teacher_readout: Array, label_noise: float, nodes: int = 40) -> None:
+    components: weights and variances of the components of a mixture, which only averages over all of them need.
+    """
+
+    def __init__(
+        self,
+        activation: str,
+        teacher_readout: Array,
+        label_noise: float,
+        nodes: int = 40,
+        components: Components | None = None,
+    ) -> None:
         self.activation = activation
         self.family = FAMILIES[activation]
         self.teacher_readout = np.ascontiguousarray(teacher_readout)
         self.label_noise = label_noise
         self.nodes = nodes
+        self.components = components or Components(np.ones(1), np.ones(1), np.zeros(1, np.int64))
         self.name = f"closed form ({activation})"
         self.default_accuracy = 1e-9
         self.gain = 3.0
         self.jumps = False
 
     def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
-        """Averages at field covariance C (K+M, K+M) and readout v (K,); fields have mean zero."""
+        """Averages at field covariance C (K+M, K+M) and readout v (K,); `means` (K+M, P) of fields in a mixture.
+
+        In component c of a mixture the fields have covariance s_c C; without means, covariance C and mean zero.
+        """
+        if means is not None and means.shape[1]:
+            weights, variances, _ = self.components
+            return over_components(self.each(variances[:, None, None] * C, v, means), weights, variances)
         K = v.size
         w = np.concatenate([v, -self.teacher_readout])
         D, S, dv = np.empty((K, w.size)), np.empty((K, K)), np.empty(K)
@@ -119,15 +157,38 @@ class ClosedForm:
         _square(self.family, C, w, K, self.label_noise, *_unit_rule(self.nodes), D, S, dv)
         return Averages(D, S, dv, _error(self.family, C, w), np.zeros((K, 0)))
 
+    def each(self, C: Array, v: Array, means: Array) -> list[Averages]:
+        """Averages over each component by itself, unweighted, for fields of covariance C[c] and mean means[:, c].
+
+        C (P, K+M, K+M), v (K,), means (K+M, P); D is E[∂δ/∂h], S is E[δ δᵀ] with label noise, E (K, 1) is E[δ].
+        """
+        w = np.concatenate([v, -self.teacher_readout])
+        at = np.ascontiguousarray(means.T)
+        rule = _unit_rule(self.nodes)
+        D, S, dv, error, E = _each(self.family, np.ascontiguousarray(C), at, w, v.size, self.label_noise, *rule)
+        return [Averages(D[c], S[c], dv[c], float(error[c]), E[c][:, None]) for c in range(len(at))]
+
+    def each_error(self, C: Array, v: Array, means: Array) -> Array:
+        """Generalisation error in each component, (P,); C (P, K+M, K+M), v (K,), means (K+M, P)."""
+        w = np.concatenate([v, -self.teacher_readout])
+        return _each_error(self.family, np.ascontiguousarray(C), np.ascontiguousarray(means.T), w)
+
     def errors(self, C: Array, v: Array, means: Array | None = None) -> Array:
-        """Generalisation error for a batch: C (n, K+M, K+M), v (n, K)."""
+        """Generalisation error for a batch: C (n, K+M, K+M), v (n, K), means (n, K+M, P)."""
+        if means is not None and means.shape[2]:
+            weights, variances, _ = self.components
+            scaled = variances[:, None, None, None] * C
+            return np.array([self.each_error(scaled[:, i], v[i], means[i]) @ weights for i in range(len(C))])
         return _errors(self.family, np.ascontiguousarray(C), np.ascontiguousarray(v), self.teacher_readout)
 
+    def _with(self, nodes: int) -> ClosedForm:
+        return ClosedForm(self.activation, self.teacher_readout, self.label_noise, nodes, self.components)
+
     def coarser(self) -> ClosedForm:
-        return ClosedForm(self.activation, self.teacher_readout, self.label_noise, self.nodes // 2)
+        return self._with(self.nodes // 2)
 
     def finer(self) -> ClosedForm | None:
         """A more accurate version, or None where there is nothing to refine."""
         if self.activation != "relu" or self.nodes >= 320:
             return None
-        return ClosedForm(self.activation, self.teacher_readout, self.label_noise, self.nodes * 2)
+        return self._with(self.nodes * 2)

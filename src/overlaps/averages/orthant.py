@@ -11,9 +11,7 @@ Moments follow by Stein's lemma,
 
     E[z_p z_q 1] = ρ_pq P + Σ_j ρ_pj φ(0) E[z_q 1 | z_j = 0],    E[z_q 1] = Σ_l ρ_ql φ_l(0) P(rest > 0 | z_l = 0).
 
-When fields align, terms of order one cancel between the orders of conditioning. They do so to rounding only if all of
-them belong to one covariance, so the moments are computed from unit vectors x_i with x_i · x_j = ρ_ij, and short
-remainders from differences of such vectors.
+with the conditional fields of the moments as vectors, see `frame`.
 """
 
 from __future__ import annotations
@@ -22,6 +20,8 @@ import math
 
 import numpy as np
 from numba import njit
+
+from .frame import dot, nearer, outside
 
 
 @njit(cache=True, error_model="numpy")
@@ -89,48 +89,6 @@ def _others(s, x, y):  # pragma: no cover - compiled
 
 
 @njit(cache=True, error_model="numpy")
-def frame(C):  # pragma: no cover - compiled
-    """Unit vectors with the correlations C as rows of a lower-triangular matrix; a pivot lost to rounding is zero."""
-    n = C.shape[0]
-    X = np.zeros((n, n))
-    for i in range(n):
-        for j in range(i + 1):
-            total = C[i, j]
-            for m in range(j):
-                total -= X[i, m] * X[j, m]
-            if i == j:
-                X[i, i] = math.sqrt(total) if total > 0.0 else 0.0
-            elif X[j, j] > 0.0:
-                X[i, j] = total / X[j, j]
-    return X
-
-
-@njit(cache=True, error_model="numpy")
-def _dot(x, y):  # pragma: no cover - compiled
-    total = 0.0
-    for m in range(x.size):
-        total += x[m] * y[m]
-    return total
-
-
-@njit(cache=True, error_model="numpy")
-def _outside(x, near, basis, count, out):  # pragma: no cover - compiled
-    """Part of x orthogonal to the first `count` rows of basis, of which ±near lies in the span; returns its length.
-
-    Starting from the difference to the nearer of ±near keeps the relative accuracy of a short remainder.
-    """
-    side = 1.0 if _dot(x, near) >= 0.0 else -1.0
-    for m in range(x.size):
-        out[m] = x[m] - side * near[m]
-    for _ in range(2):
-        for b in range(count):
-            along = _dot(out, basis[b])
-            for m in range(x.size):
-                out[m] -= along * basis[b, m]
-    return math.sqrt(_dot(out, out))
-
-
-@njit(cache=True, error_model="numpy")
 def second_moment(C, X, s, p, q, nodes, weights):  # pragma: no cover - compiled
     """E[z_p z_q 1(z_i > 0 for i in s)]; X = frame(C), up to four distinct positive fields s, any fields p and q.
 
@@ -148,22 +106,16 @@ def second_moment(C, X, s, p, q, nodes, weights):  # pragma: no cover - compiled
             if x == y:
                 continue
             basis[0] = X[j]
-            length = _outside(X[l], X[j], basis, 1, basis[1])
+            length = outside(X[l], X[j], basis, 1, d, basis[1])
             if length == 0.0:
                 continue
             basis[1] /= length
             chance = 0.5 ** (n - 2)
             if n == 4:
                 k, m = _others(s, x, y)
-                lengths = _outside(X[k], _nearer(X, k, j, l), basis, 2, first)
-                lengths *= _outside(X[m], _nearer(X, m, j, l), basis, 2, second)
+                lengths = outside(X[k], nearer(X[k], X[j], X[l], d), basis, 2, d, first)
+                lengths *= outside(X[m], nearer(X[m], X[j], X[l], d), basis, 2, d, second)
                 if lengths > 0.0:
-                    chance += _asin(_dot(first, second) / lengths) / (2 * math.pi)
-            total += C[p, j] * _dot(X[q], basis[1]) * chance / (2 * math.pi)
+                    chance += _asin(dot(first, second, d) / lengths) / (2 * math.pi)
+            total += C[p, j] * dot(X[q], basis[1], d) * chance / (2 * math.pi)
     return total
-
-
-@njit(cache=True, error_model="numpy")
-def _nearer(X, k, j, l):  # pragma: no cover - compiled
-    """The row j or l whose line is closer to x_k."""
-    return X[j] if abs(_dot(X[k], X[j])) >= abs(_dot(X[k], X[l])) else X[l]

@@ -244,6 +244,11 @@ class LossQuadrature:
         L = cholesky(self.basis.T @ C @ self.basis)
         return L, self.basis @ L
 
+    def _points(self, L: Array, spread: Array, mean: Array, gain: float) -> tuple[Array, Array, Array]:
+        """Nodes z, their weights and the fields mean + spread z (points, K+M); one point where there is no noise."""
+        z, w = self.rule.points(L, mean, gain) if L.any() else (np.zeros((1, len(L))), np.ones(1))
+        return z, w, mean + z @ spread.T
+
     def fields(self, C: Array, means: Array, v: Array) -> Iterator[tuple[float, float, int, Array, Array, Array]]:
         """For each component: weight, √variance, label, nodes z, weights of the nodes and fields (points, K+M)."""
         gain = float(np.abs(v).max())
@@ -252,49 +257,71 @@ class LossQuadrature:
             means = np.zeros((len(C), 1))
         for p, s, label, mean in zip(*self.problem.data.components, means.T, strict=True):
             root = float(np.sqrt(s))
-            z, w = self.rule.points(root * L, mean, gain) if s > 0 else (np.zeros((1, len(L))), np.ones(1))
-            yield float(p), root, int(label), z, w, mean + root * (z @ spread.T)
+            yield float(p), root, int(label), *self._points(root * L, root * spread, mean, gain)
+
+    def _moments(self, z: Array, w: Array, H: Array, label: int, v: Array) -> tuple[Array, Array, Array, float, Array]:
+        """E[δ zᵀ], S, dv, error and E[δ] of one component, from its points."""
+        dlam, dreadout = _gradients(self.problem.kernel, H, v.size, label, v, self.teacher_readout)
+        weighted = dlam * w[:, None]
+        S = weighted.T @ dlam
+        if self.problem.label_noise:
+            assert isinstance(self.problem.student, Committee)
+            slope = np.vectorize(self.problem.student.g.compiled[1], otypes=[float])
+            rows = v * slope(H[:, : v.size])
+            S += self.problem.label_noise**2 * (rows * w[:, None]).T @ rows
+        error = float(w @ _values(self.problem.value, H, v.size, label, v, self.teacher_readout))
+        return weighted.T @ z, S, w @ dreadout, error, weighted.sum(0)
+
+    def _derivative(self, stein: Array, L: Array) -> Array:
+        """D (K, K+M) from E[δ zᵀ]."""
+        D = _solve_stein(stein, L)
+        return D if self.basis is None else D @ self.basis.T
 
     def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
-        K, u = v.size, self.teacher_readout
+        K = v.size
         means = np.zeros((len(C), 0)) if means is None else means
         L, _ = self._factor(C)
         stein, S, dv, error = np.zeros((K, len(L))), np.zeros((K, K)), np.zeros(K), 0.0
         E: list[Array] = []
         for p, root, label, z, w, H in self.fields(C, means, v):
-            dlam, dreadout = _gradients(self.problem.kernel, H, K, label, v, u)
-            weighted = dlam * (p * w)[:, None]
-            stein += root * (weighted.T @ z)
-            S += root**2 * (weighted.T @ dlam)
-            dv += p * (w @ dreadout)
-            error += p * float(w @ _values(self.problem.value, H, K, label, v, u))
-            E.append(weighted.sum(0))
-        if self.problem.label_noise:
-            S += self.problem.label_noise**2 * self._slopes(C, v, means)
-        D = _solve_stein(stein, L)
-        D = D if self.basis is None else D @ self.basis.T
-        return Averages(D, S, dv, error, np.array(E).T[:, : means.shape[1]])
+            moments = self._moments(z, w, H, label, v)
+            stein += p * root * moments[0]
+            S += p * root**2 * moments[1]
+            dv += p * moments[2]
+            error += p * moments[3]
+            E.append(p * moments[4])
+        return Averages(self._derivative(stein, L), S, dv, error, np.array(E).T[:, : means.shape[1]])
 
-    def _slopes(self, C: Array, v: Array, means: Array) -> Array:
-        """Σ_c p_c s_c E_c[(v g')(v g')ᵀ], (K, K): what noise on the target adds to S, per variance of it."""
-        assert isinstance(self.problem.student, Committee)
-        slope = np.vectorize(self.problem.student.g.compiled[1], otypes=[float])
-        total = np.zeros((v.size, v.size))
-        for p, root, _, _, w, H in self.fields(C, means, v):
-            rows = v * slope(H[:, : v.size])
-            total += p * root**2 * (rows * w[:, None]).T @ rows
-        return total
+    def each(self, C: Array, v: Array, means: Array) -> list[Averages]:
+        """Averages over each component by itself, unweighted, for fields of covariance C[c] and mean means[:, c].
+
+        C (P, K+M, K+M), v (K,), means (K+M, P); D is E[∂δ/∂h], zero in directions in which fields do not vary, S is
+        E[δ δᵀ] with label noise, E (K, 1) is E[δ].
+        """
+        gain = float(np.abs(v).max())
+        parts: list[Averages] = []
+        for c, mean, label in zip(C, means.T, self.problem.data.components.labels, strict=True):
+            L, spread = self._factor(c)
+            stein, S, dv, error, E = self._moments(*self._points(L, spread, mean, gain), int(label), v)
+            parts.append(Averages(self._derivative(stein, L), S, dv, error, E[:, None]))
+        return parts
+
+    def each_error(self, C: Array, v: Array, means: Array) -> Array:
+        """Generalisation error in each component, (P,); C (P, K+M, K+M), v (K,), means (K+M, P)."""
+        gain, v = float(np.abs(v).max()), np.ascontiguousarray(v)
+        out = np.empty(len(C))
+        for i, (c, mean, label) in enumerate(zip(C, means.T, self.problem.data.components.labels, strict=True)):
+            _, w, H = self._points(*self._factor(c), mean, gain)
+            out[i] = w @ _values(self.problem.value, H, v.size, int(label), v, self.teacher_readout)
+        return out
 
     def errors(self, C: Array, v: Array, means: Array | None = None) -> Array:
         """Generalisation error for a batch: C (n, K+M, K+M), v (n, K), means (n, K+M, P)."""
-        out = np.zeros(len(C))
-        means = np.zeros((*C.shape[:2], 0)) if means is None else means
-        for i, (c, readout, mean) in enumerate(zip(C, v, means, strict=True)):
-            readout = np.ascontiguousarray(readout)
-            for p, _, label, _, w, H in self.fields(c, mean, readout):
-                values = _values(self.problem.value, H, readout.size, label, readout, self.teacher_readout)
-                out[i] += p * float(w @ values)
-        return out
+        weights, variances, _ = self.problem.data.components
+        if means is None or means.shape[2] == 0:
+            means = np.zeros((*C.shape[:2], 1))
+        scaled = variances[:, None, None, None] * C
+        return np.array([weights @ self.each_error(scaled[:, i], v[i], means[i]) for i in range(len(C))])
 
 
 def contrasts(K: int) -> Array:
@@ -311,7 +338,9 @@ class SquareQuadrature:
     def __init__(self, problem: Problem, teacher_readout: Array, rule: FieldRule | None = None) -> None:
         self.problem = problem
         self.teacher_readout = np.ascontiguousarray(teacher_readout)
-        student, teacher = self.networks = problem.committees
+        student, teacher = problem.student, problem.teacher
+        assert isinstance(student, Committee) and teacher is not None
+        self.networks = student, teacher
         self.kinks = [student.g.kinks] * student.units + [teacher.g.kinks] * teacher.units
         self.rule = rule or FieldRule(self.kinks)
         self.name = f"quadrature ({self.rule.name})"

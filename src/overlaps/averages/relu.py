@@ -17,7 +17,8 @@ import math
 import numpy as np
 from numba import njit
 
-from .orthant import frame, second_moment
+from .frame import frame
+from .orthant import second_moment
 
 ALIGNED = 1e-15  # correlations this close to ±1 differ from it by rounding alone
 

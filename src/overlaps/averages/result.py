@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -21,3 +22,17 @@ class Averages:
     dv: NDArray[np.float64]
     error: float
     E: NDArray[np.float64]
+
+
+def over_components(
+    parts: Sequence[Averages], weights: NDArray[np.float64], variances: NDArray[np.float64]
+) -> Averages:
+    """Averages of a mixture from those of its components, each unweighted and with E (K, 1) = E_c[δ]."""
+    inputs = weights * variances
+    return Averages(
+        np.tensordot(inputs, np.array([part.D for part in parts]), 1),
+        np.tensordot(inputs, np.array([part.S for part in parts]), 1),
+        weights @ np.array([part.dv for part in parts]),
+        float(weights @ np.array([part.error for part in parts])),
+        weights * np.concatenate([part.E for part in parts], axis=1),
+    )

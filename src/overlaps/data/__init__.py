@@ -1,6 +1,8 @@
 """What inputs look like."""
 
-from .inputs import Centred, Components, GaussianInputs, Levels
+from .inputs import Centred, Components, GaussianInputs, Levels, TeacherFields
+from .latent import LatentMixture
+from .manifold import HiddenManifold
 from .mixture import GaussianMixture
 from .samples import Samples
 from .spectrum import SPECTRA, Isotropic, PowerLaw, Spectrum
@@ -11,9 +13,12 @@ __all__ = [
     "Components",
     "GaussianInputs",
     "GaussianMixture",
+    "HiddenManifold",
     "Isotropic",
+    "LatentMixture",
     "Levels",
     "PowerLaw",
     "Samples",
     "Spectrum",
+    "TeacherFields",
 ]

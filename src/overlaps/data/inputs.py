@@ -26,15 +26,53 @@ class Components(NamedTuple):
         return np.cumsum(self.weights), np.sqrt(self.variances), self.labels
 
 
+class Shared:
+    """Inputs that student and teacher both read, written in the eigenbasis of their covariance.
+
+    A data model whose teacher reads something else, or whose inputs are written otherwise, answers for itself.
+    """
+
+    reads_latent = False  # whether the teacher reads something else than the student
+
+    def eigenvalues_at(self, size: int | None) -> NDArray[np.float64]:
+        """ω at a size, (levels,); here they are the same at all sizes."""
+        return self.eigenvalues  # type: ignore[attr-defined,no-any-return]
+
+    def teacher_size(self, size: int) -> int:
+        """Entries of a teacher vector."""
+        return size
+
+    def turned(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Rows (…, N) of the coordinates of the inputs in the eigenbasis, ordered by level."""
+        return rows
+
+    def teacher_rows(self, B: NDArray[np.float64], size: int) -> NDArray[np.float64]:
+        """The fixed directions (M, N) that teachers B stand for."""
+        return B
+
+    def teacher_fields(self, B: NDArray[np.float64], size: int) -> TeacherFields | None:
+        """Law of the teacher's fields where it does not follow from the overlaps of the fixed directions."""
+        return None
+
+
+class TeacherFields(NamedTuple):
+    """Covariance T (M, M) and means m (M, P) of the fields of a teacher."""
+
+    T: NDArray[np.float64]
+    m: NDArray[np.float64]
+
+
 class Centred:
     """Inputs of one component, of mean zero."""
+
+    has_means = False
 
     @property
     def components(self) -> Components:
         """One component, of mean zero."""
         return Components(np.ones(1), np.ones(1), np.zeros(1, np.int64))
 
-    def mean_gram(self, fractions: NDArray[np.float64]) -> NDArray[np.float64]:
+    def mean_gram(self, fractions: NDArray[np.float64], size: int | None = None) -> NDArray[np.float64]:
         """There are no means: (levels, 0, 0)."""
         return np.zeros((fractions.size, 0, 0))
 
@@ -43,7 +81,7 @@ class Centred:
         return np.zeros((0, size))
 
 
-class Levels:
+class Levels(Shared):
     """What all Gaussian inputs share: the levels of their `spectrum`, and how many dimensions each holds."""
 
     spectrum: Spectrum | PowerLaw | Isotropic

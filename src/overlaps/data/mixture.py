@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,6 +52,7 @@ class GaussianMixture(Levels):
     labels: Sequence[int] | None = None
     spectrum: Spectrum | PowerLaw | Isotropic = field(default_factory=Isotropic)
     gram: Sequence[Any] | Array | None = None
+    has_means: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -106,7 +107,7 @@ class GaussianMixture(Levels):
             )
         return super().dimensions(size)
 
-    def mean_gram(self, fractions: Array) -> Array:
+    def mean_gram(self, fractions: Array, size: int | None = None) -> Array:
         """Inner products of the means per level, (levels, components, components), for levels of these fractions."""
         vectors = self._vectors
         if vectors is not None:

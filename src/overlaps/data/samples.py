@@ -28,13 +28,13 @@ from numpy.typing import NDArray
 from ..checks import whole
 from ..errors import InputError
 from .covariance import PrincipalAxes, principal_axes, true_or_false
-from .inputs import Centred
+from .inputs import Centred, Shared
 from .spectrum import Spectrum
 from .table import Source, blocks, numbers, source_path
 
 
 @dataclass(frozen=True, repr=False)
-class Samples(Centred):
+class Samples(Shared, Centred):
     """Inputs drawn from the rows of a data set, with replacement.
 
     `train` runs on the rows themselves, and its error is the mean over all rows. `solve` and `sample` take inputs as

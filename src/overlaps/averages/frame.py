@@ -1,0 +1,81 @@
+"""Gaussian fields as unit vectors: x_i · x_j is the correlation of fields i and j.
+
+A field given that others are zero is the part of its vector orthogonal to theirs. When fields align, terms of order one
+cancel between different orders of conditioning. They do so to rounding only if all of them belong to one covariance, so
+conditional fields are computed from vectors, not from entries of a matrix, and short ones from differences of vectors.
+
+>>> import numpy as np
+>>> X = frame(np.array([[1.0, 0.6], [0.6, 1.0]]))
+>>> X.round(12)
+array([[1. , 0. ],
+       [0.6, 0.8]])
+>>> rest = np.empty(2)
+>>> round(outside(X[1], X[0], X[:1], 1, 2, rest), 12), rest.round(12)
+(0.8, array([0. , 0.8]))
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+PRIVATE = 1e-8  # least distance of a field from those before it, in standard deviations: what rounding leaves of it
+
+
+@njit(cache=True, error_model="numpy")
+def frame(C):  # pragma: no cover - compiled
+    """Unit vectors with the correlations C as rows of a lower-triangular matrix.
+
+    A field that lies in the span of those before it keeps a direction of its own, of length PRIVATE: given fields that
+    imply its value, its sign is then a matter of this direction, the same one whatever the order of conditioning.
+    """
+    n = C.shape[0]
+    X = np.zeros((n, n))
+    for i in range(n):
+        left = C[i, i]
+        for j in range(i):
+            if X[j, j] > PRIVATE:
+                total = C[i, j]
+                for m in range(j):
+                    total -= X[i, m] * X[j, m]
+                # after a short pivot rounding may ask for more than there is
+                most = math.sqrt(max(left, 0.0))
+                X[i, j] = min(most, max(-most, total / X[j, j]))
+                left -= X[i, j] ** 2
+        X[i, i] = math.sqrt(left) if left > PRIVATE**2 else PRIVATE
+    return X
+
+
+@njit(cache=True, error_model="numpy")
+def dot(x, y, d):  # pragma: no cover - compiled
+    """Inner product of the first d entries."""
+    total = 0.0
+    for m in range(d):
+        total += x[m] * y[m]
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def outside(x, near, basis, count, d, out):  # pragma: no cover - compiled
+    """Part of x orthogonal to the first `count` rows of basis, of which ±near lies in the span; returns its length.
+
+    Vectors have d entries; linear functions of them, such as the mean of a field, may follow and are carried along.
+    Starting from the difference to the nearer of ±near keeps the relative accuracy of a short remainder.
+    """
+    side = 1.0 if dot(x, near, d) >= 0.0 else -1.0
+    for m in range(x.size):
+        out[m] = x[m] - side * near[m]
+    for _ in range(2):
+        for b in range(count):
+            along = dot(out, basis[b], d)
+            for m in range(x.size):
+                out[m] -= along * basis[b, m]
+    return math.sqrt(dot(out, out, d))
+
+
+@njit(cache=True, error_model="numpy")
+def nearer(x, y, z, d):  # pragma: no cover - compiled
+    """The one of y and z whose line is closer to x."""
+    return y if abs(dot(x, y, d)) >= abs(dot(x, z, d)) else z

@@ -1,0 +1,136 @@
+"""A hidden manifold at one size: features, eigenbasis, and the law of the inputs given a component of the latent.
+
+Given component s the latent is C = m_s + scale z, and u_i = Fᵀ C/√D has mean μ_si and standard deviation τ_i. With
+a_si = E f(u_i), b_si = E z f(u_i), c_si = E f(u_i)² over u_i = μ_si + τ_i z, and features F_z = scale F/τ,
+
+    E[x | s] = a_s    Cov(x | s) = diag(c_s − a_s² − b_s²) + b_s (F_zᵀF_z/D) b_s     Cov(x, ν | s) = b_s F_zᵀ scale Bᵀ/D
+
+to leading order in 1/√D. One component of mean zero and scale one is the Gaussian equivalence of the standard latent.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .inputs import TeacherFields
+from .nonlinearity import moments
+
+if TYPE_CHECKING:
+    from .manifold import HiddenManifold
+
+Array = NDArray[np.float64]
+ROUNDING = 1e-12  # eigenvalues that differ by this share of the largest are one
+
+
+class Parts(NamedTuple):
+    """Constants of x given each component, per coordinate of the inputs.
+
+    weights: of the components, (P,).
+    latent: means of the latent, (P, D). scale: its standard deviation, (D,).
+    mean: a_s, without the mean that centring takes off, (P, N).
+    slope: b_s = E[z f(u)] for the standardised z of u, (P, N).
+    rest: variance c_s − a_s² − b_s² that is noise to a linear reader, (P, N).
+    F: features of the standardised u, columns of squared length D, (D, N).
+    """
+
+    weights: Array
+    latent: Array
+    scale: Array
+    mean: Array
+    slope: Array
+    rest: Array
+    F: Array
+
+    def teacher_rows(self, B: Array) -> Array:
+        """√N Cov(x, ν | s) of teachers B (M, D), (P, M, N)."""
+        D, N = self.F.shape
+        return np.sqrt(N) / D * self.slope[:, None, :] * ((B * self.scale) @ self.F)
+
+    def teacher_fields(self, B: Array) -> TeacherFields:
+        """Covariance (M, M), common to the components, and means (M, P) of the teacher's fields."""
+        D = B.shape[1]
+        return TeacherFields((B * self.scale**2) @ B.T / D, B @ self.latent.T / np.sqrt(D))
+
+    def apply(self, W: Array) -> Array:
+        """W Cov(x | s), (P, K, N), for weights (K, N) common to the components or (P, K, N)."""
+        P, (D, N) = len(self.weights), self.F.shape
+        K = W.shape[-2]
+        inner = (self.slope[:, None, :] * W).reshape(P * K, N) @ self.F.T
+        return self.rest[:, None, :] * W + self.slope[:, None, :] * (inner @ self.F / D).reshape(P, K, N)
+
+    def fields(self, W: Array, B: Array) -> tuple[Array, Array]:
+        """Covariances (P, K+M, K+M) and means (K+M, P) of the fields of students W (K, N) and teachers B (M, D)."""
+        N, K = W.shape[1], len(W)
+        T, teacher_means = self.teacher_fields(B)
+        C = np.empty((len(self.weights), K + len(B), K + len(B)))
+        C[:, :K, :K] = self.apply(W) @ W.T / N
+        C[:, :K, K:] = W @ self.teacher_rows(B).transpose(0, 2, 1) / N
+        C[:, K:, :K] = C[:, :K, K:].transpose(0, 2, 1)
+        C[:, K:, K:] = T
+        return C, np.concatenate([W @ self.mean.T / np.sqrt(N), teacher_means])
+
+    def covariance(self, s: int) -> Array:
+        """Cov(x | s), (N, N)."""
+        full = self.F.T @ self.F / len(self.F) * np.outer(self.slope[s], self.slope[s])
+        full[np.diag_indices_from(full)] += self.rest[s]
+        return full
+
+
+class Realised:
+    """A hidden manifold at size N: its features, the eigenbasis of the covariance, and the law given each component.
+
+    Attributes
+    ----------
+    F: (D, N). eigenvalues, dimensions: ω and its multiplicity, (levels,). basis: eigenvectors in columns, (N, N).
+    """
+
+    def __init__(self, data: HiddenManifold, F: Array) -> None:
+        self.data, self.F = data, F
+        (self.D, self.N), f = F.shape, data.equivalent
+        s, self.basis = np.linalg.eigh(F.T @ F / self.D)
+        s, self.basis = s[::-1], np.ascontiguousarray(self.basis[:, ::-1])
+        # eigenvalues that differ by rounding alone are one level, such as the zeros of D < N
+        edges = np.flatnonzero(np.append(True, s[:-1] - s[1:] > ROUNDING * s[0]))
+        self.dimensions = np.diff(np.append(edges, self.N)).astype(np.int64)
+        s = np.add.reduceat(s, edges) / self.dimensions
+        self.eigenvalues = (f.c - f.a**2 - f.b**2) + f.b**2 * np.where(s > ROUNDING * s[0], s, 0.0)
+        self._scaled = F / np.sqrt(self.D)
+
+    @cached_property
+    def parts(self) -> Parts:
+        """Constants of the inputs given each component of the latent."""
+        data, D = self.data, self.D
+        given = data.conditional(D)
+        width = np.sqrt(given.scales**2 @ self.F**2 / D)
+        means = given.means @ self.F / np.sqrt(D)
+        a, b, c, _ = moments(data.f, means, np.broadcast_to(width, means.shape))
+        F = given.scales[:, None] * self.F / width
+        return Parts(given.weights, given.means, given.scales, a - data.offset, b, c - a**2 - b**2, F)
+
+    @cached_property
+    def strength(self) -> float:
+        """How far components are from the standard normal latent: the largest relative change of what x is made of.
+
+        The largest, over components, of the root mean squares (over coordinates) of a_s/√(c − a²), b_s/b − 1 and
+        scale − 1. It is zero for the standard normal latent and of order one for a strong mixture.
+        """
+        parts, f = self.parts, self.data.equivalent
+        spread = np.sqrt(f.c - f.a**2)
+        changes = [parts.mean / spread, (parts.slope - f.b) / spread, (parts.scale - 1)[None]]
+        return max(float(np.sqrt((change**2).mean(1)).max()) for change in changes)
+
+    def draw(self, rng: np.random.Generator, count: int, B: Array) -> tuple[Array, Array, NDArray[np.int64]]:
+        """Inputs (count, N), fields (count, M) of the teacher B (M, D) and components (count,)."""
+        data, latent = self.data, self.data.latent
+        if latent is None:
+            C, labels = rng.standard_normal((count, self.D)), np.zeros(count, np.int64)
+        else:
+            C, labels = latent.sample(rng, count, self.D)
+        X = data.f.function(C @ self._scaled)
+        if data.offset:
+            X -= data.offset
+        return X, C @ B.T / np.sqrt(self.D), labels
