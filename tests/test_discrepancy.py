@@ -14,12 +14,12 @@ import pytest
 from scipy import stats
 
 import overlaps as ov
-from overlaps.discrepancy import distances, excess, floors, log_spaced, log_times, tlog_rmse
+from overlaps.discrepancy import distances, excess, floors, log_spaced, tlog_rmse
 
 DATA = Path(__file__).parent / "data"
 SIGMAS = stats.norm.isf(1e-4 / 2)
 SIZE = 200
-TIMES = log_times(steps=2000, count=25, size=SIZE)
+TIMES = np.unique(np.rint(np.geomspace(1, 2000, 25))) / SIZE
 
 
 def problem(rate: float = 0.5, units: int = 2) -> ov.Problem:
@@ -243,21 +243,6 @@ def test_other_grids_are_not(steps):
 def test_exact_ratios_are_log_spaced_at_any_size():
     assert log_spaced(np.geomspace(0.013, 77, 31), 999)
     assert log_spaced(ov.logtimes(0.1, 100, 16)[1:], 1000)
-
-
-def test_log_times():
-    times = log_times(steps=10**5, count=100, size=1000)
-    steps = times * 1000
-    np.testing.assert_allclose(steps, np.rint(steps), atol=1e-9)
-    assert steps[0] == 1 and times[-1] == 100 and np.all(np.diff(times) > 0) and times.size == 89
-    for arguments, message in (
-        ((2, 10, 10), "steps: expected at least 3"),
-        ((10, 2, 10), "count: expected at least 3"),
-        ((10, 3, 0), "size: expected at least 1"),
-        ((100, 2000, 10), "count: 2000 times in 100 steps are nearly all of them"),
-    ):
-        with pytest.raises(ov.InputError, match=message):
-            log_times(*arguments)
 
 
 def test_refusals(both):

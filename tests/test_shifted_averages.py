@@ -32,6 +32,7 @@ from overlaps.averages import (
     relu_shifted,
 )
 from overlaps.averages.closed import _unit_rule
+from overlaps.averages.frame import frame
 from overlaps.averages.quadrature import FieldRule, LossQuadrature
 from overlaps.averages.result import Averages, over_components
 from problems import problem, random_covariance
@@ -270,6 +271,38 @@ def test_relu_is_continuous_at_singular_covariances(with_means: bool) -> None:
             for name, there in at(distance).items():
                 moved = apart(here[name], there, ("S", "dv", "error", "E"))
                 assert moved <= 100 * distance + 1e-7, (name, distance, seed)
+
+
+def test_fields_that_are_one_or_opposite() -> None:
+    """h_3 = h_0 + c or c − h_0 exactly: its sign is implied, or cuts an interval out of h_0."""
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        C, mean = np.empty((4, 4)), np.append(rng.standard_normal(3), 0.0)
+        C[:3, :3] = random_covariance(rng, 3)
+        for sign, c in product((1.0, -1.0), (-0.6, 0.0, 0.8)):
+            C[3, :3] = C[:3, 3] = sign * C[0, :3]
+            C[3, 3], mean[3] = C[0, 0], sign * mean[0] + c
+            shifted = mean.copy()  # where h_3 = 0, as a cut of h_0
+            shifted[0] -= -sign * c
+
+            def moment(at: np.ndarray, some: list[int], C: np.ndarray = C, mean: np.ndarray = mean) -> float:
+                Y, s = relu_shifted.fields(C, at)
+                A, B = (np.append(s[i] * Y[i, :4], mean[i]) for i in (1, 3))
+                return orthant_shifted.product(A, B, Y, np.array(some), *RULE)
+
+            ours, own, cut = moment(mean, [0, 1, 2, 3]), moment(mean, [0, 1, 2]), moment(shifted, [0, 1, 2])
+            expected = {(1, 1): own, (1, 0): own, (1, -1): cut, (-1, 1): own - cut}.get((sign, np.sign(c)), 0.0)
+            assert ours == pytest.approx(expected, abs=3e-8), (seed, sign, c)
+
+
+def test_vectors_have_the_correlations_they_were_made_from() -> None:
+    """Where a pivot is as short as rounding, what stands below it must not be taken at its word."""
+    for seed in range(60):
+        for distance in (0.0, 1e-9, 1e-8, 3e-8, 1e-7):
+            for _, rows in arrangements(np.random.default_rng(seed), distance):
+                R, _ = relu.correlations(rows @ rows.T)
+                X = frame(R)
+                np.testing.assert_allclose(X @ X.T, R, atol=3e-8)
 
 
 def test_mean_zero_four_fields_in_one_plane() -> None:

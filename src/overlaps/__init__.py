@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from .data import Spectrum as Spectrum
     from .data.digits import digits as digits
     from .data.nonlinearity import gaussian_equivalent as gaussian_equivalent
+    from .discrepancy import Discrepancy as Discrepancy
+    from .discrepancy import tlog_rmse as tlog_rmse
     from .errors import InputError as InputError
     from .errors import NumericalError as NumericalError
     from .losses import Loss as Loss
@@ -54,6 +56,7 @@ _MODULES = ("laws", "spectra")
 _HOME = {
     "Activation": "activations",
     "Committee": "network",
+    "Discrepancy": "discrepancy",
     "Forecast": "prediction",
     "GaussianInputs": "data",
     "GaussianMixture": "data",
@@ -87,12 +90,14 @@ _HOME = {
     "logtimes": "times",
     "sample": "meso",
     "solve": "macro",
+    "tlog_rmse": "discrepancy",
     "train": "micro",
 }
 
 __all__ = [
     "Activation",
     "Committee",
+    "Discrepancy",
     "Forecast",
     "GaussianInputs",
     "GaussianMixture",
@@ -129,6 +134,7 @@ __all__ = [
     "sample",
     "solve",
     "spectra",
+    "tlog_rmse",
     "train",
 ]
 

@@ -24,11 +24,19 @@ OUTLIERS = (
     "G. Ben Arous, R. Gheissari, J. Huang and A. Jagannath, High-dimensional SGD aligns with emerging outlier "
     "eigenspaces, ICLR (2024)."
 )
+MANIFOLD = (
+    "S. Goldt, M. Mezard, F. Krzakala and L. Zdeborova, Modeling the influence of data structure on learning in neural "
+    "networks: the hidden manifold model, Phys. Rev. X 10, 041044 (2020)."
+)
+UNIVERSALITY = (
+    "J. Bae and H. Jeong, From empirical observations to universality: dynamics of deep learning with inputs built on "
+    "Gaussian mixture, arXiv:2405.00642 (2024)."
+)
 HAIRER = "E. Hairer, S. P. Norsett and G. Wanner, Solving Ordinary Differential Equations I, Springer (1993)."
 
 
 def citations(
-    scale: str, averages: str, levels: int, *, trained_readout: bool, means: bool, observed: bool
+    scale: str, averages: str, levels: int, *, trained_readout: bool, means: bool, observed: bool, manifold: bool
 ) -> list[str]:
     """References for the equations and numerical methods behind a result.
 
@@ -39,15 +47,20 @@ def citations(
     trained_readout: whether the second layer learned.
     means: whether inputs have means.
     observed: whether spectra were recorded along training.
+    manifold: whether the inputs are those of a hidden manifold.
     """
     papers = [SAAD_SOLLA, BIEHL_SCHWARZE]
     if levels > 1:
         papers.append(YOSHIDA_OKADA)
     if trained_readout:
         papers.append(GOLDT)
-    if means or scale == "diffusion":
+    if manifold:
+        papers += [MANIFOLD, UNIVERSALITY] if means else [MANIFOLD]
+    elif means:
+        papers += [EFFECTIVE, OUTLIERS]
+    if scale == "diffusion" and EFFECTIVE not in papers:
         papers.append(EFFECTIVE)
-    if means or observed:
+    if observed and OUTLIERS not in papers:
         papers.append(OUTLIERS)
     if "relu" in averages:
         papers += [CHO_SAUL, PLACKETT]

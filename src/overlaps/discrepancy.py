@@ -20,11 +20,11 @@ Its mean square is that of the distance of a run from the exact mean; if runs ar
 `tlog_rmse` measures all of this for trajectories; the excess of plain arrays, right and 0.3 off:
 
 >>> import numpy as np
->>> from overlaps.discrepancy import excess, log_times
->>> exact = np.exp(-log_times(steps=1000, count=20, size=100))
+>>> from overlaps.discrepancy import excess
+>>> exact = np.exp(-np.geomspace(0.01, 10, 20))
 >>> runs = exact + 0.1 * np.random.default_rng(0).standard_normal((8, exact.size))
 >>> abs(excess(exact, runs)) < 0.01, round(excess(exact + 0.3, runs), 2)
-(True, 0.21)
+(True, 0.22)
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .checks import whole
 from .errors import InputError, unknown
 from .trajectory import Trajectory
 
@@ -43,21 +42,6 @@ Array = NDArray[np.float64]
 EQUAL = 1e-6  # relative difference of ratios of times that counts as none
 DENSE = 0.9  # of all whole steps: share beyond which they are linear in time
 FEW = 4  # times that are log-spaced even if they are 1, 2, 3 and 4
-
-
-def log_times(steps: int, count: int, size: int) -> Array:
-    """Times, in samples per input dimension, of the whole steps nearest to `count` log-spaced ones from 1 to `steps`.
-
-    Steps that round to the same number count once, so there may be fewer than `count`.
-
-    >>> log_times(steps=100, count=5, size=100).tolist()
-    [0.01, 0.03, 0.1, 0.32, 1.0]
-    """
-    steps, count = whole("steps", steps, least=3, most=10**13), whole("count", count, least=3, most=10**7)
-    times = np.unique(np.rint(np.geomspace(1, steps, count))) / whole("size", size, least=1)
-    if not log_spaced(times, size):
-        raise InputError(f"count: {count} times in {steps} steps are nearly all of them, and not log-spaced; use fewer")
-    return times
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,13 +210,13 @@ def _times(theory: Trajectory, simulation: Trajectory) -> tuple[Array, slice]:
     kept = slice(int(t[0] == 0), None)
     t = t[kept]
     if t.size < 3:
-        raise InputError(f"times: expected at least three after time zero, got {t.size}; use log_times")
+        raise InputError(f"times: expected at least three after time zero, got {t.size}; use logtimes")
     assert simulation.size is not None
     if not log_spaced(t, simulation.size):
         raise InputError(
             "times: expected equal ratios between one and the next, up to rounding to whole steps, so that each decade "
             f"counts the same; got ratios from {(t[1:] / t[:-1]).min():.4g} to {(t[1:] / t[:-1]).max():.4g}; use "
-            "log_times or logtimes"
+            "logtimes"
         )
     return t, kept
 

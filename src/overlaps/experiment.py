@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from . import spec
 from .checks import new_folder, number, steps, whole
 from .comparison import Verdict, compare
-from .data import GaussianMixture
+from .data import GaussianMixture, HiddenManifold
 from .errors import InputError, NumericalError, unknown
 from .macro import solve
 from .meso import sample
@@ -36,7 +36,7 @@ class Plan:
     ----------
     size, seed, scale: as for `draw`; `seed` also seeds the runs.
     first, last, count: as for `logtimes`.
-    meso_runs, micro_runs: number of runs; 0 leaves the scale out.
+    meso_runs, micro_runs: number of runs; 0 leaves the scale out, and a hidden manifold has no meso.
     """
 
     size: int = 1000
@@ -104,12 +104,13 @@ class Experiment:
         total = steps(r.last, r.size)
         return "\n".join(
             [
-                *([f"inputs: {p.data!r}"] if isinstance(p.data, GaussianMixture) else []),
+                *([f"inputs: {p.data!r}"] if isinstance(p.data, (GaussianMixture, HiddenManifold)) else []),
                 f"{p.describe_networks()}, "
                 f"{dims.size} level{'s' * (dims.size > 1)}, {p.loss if isinstance(p.loss, str) else p.loss.name} loss",
                 f"size {r.size} ({dims.min()} to {dims.max()} dimensions per level), times {r.first:g} to {r.last:g}",
                 f"averages: {how.name}",
-                f"meso: {r.meso_runs} x {total:,} steps; micro: {r.micro_runs} x {total:,} steps",
+                ("" if p.data.reads_latent else f"meso: {r.meso_runs} x {total:,} steps; ")
+                + f"micro: {r.micro_runs} x {total:,} steps",
             ]
         )
 
@@ -122,7 +123,7 @@ class Experiment:
         (folder / "spec.toml").write_text(self.to_toml(), encoding="utf-8")
         results: dict[str, Trajectory] = {}
         jobs: dict[str, Any] = {"macro": lambda: solve(self.problem, start, times)}
-        if plan.meso_runs:
+        if plan.meso_runs and not self.problem.data.reads_latent:
             jobs["meso"] = lambda: sample(
                 self.problem, start, times, runs=plan.meso_runs, seed=plan.seed, progress=progress
             )

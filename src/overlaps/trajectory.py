@@ -139,6 +139,7 @@ class Trajectory:
             trained_readout=trained,
             means="m" in self.data,
             observed="observed" in self.data.dims,
+            manifold=self.start.latent is not None,
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:

@@ -21,30 +21,39 @@ import math
 import numpy as np
 from numba import njit
 
-PRIVATE = 1e-8  # least distance of a field from those before it, in standard deviations: what rounding leaves of it
+PRIVATE = 1e-8  # least distance of a field from the others, in standard deviations: what rounding leaves of it
 
 
 @njit(cache=True, error_model="numpy")
 def frame(C):  # pragma: no cover - compiled
-    """Unit vectors with the correlations C as rows of a lower-triangular matrix.
+    """Unit vectors with the correlations C as rows (fields, fields), by Cholesky decomposition.
 
-    A field that lies in the span of those before it keeps a direction of its own, of length PRIVATE: given fields that
-    imply its value, its sign is then a matter of this direction, the same one whatever the order of conditioning.
+    The field farthest from those before it comes next, so that short pivots, which rounding spoils, have only short ones
+    after them. A field that lies in the span of others keeps a direction of its own, of length PRIVATE: given that those
+    are zero, its sign is a matter of this direction, the same one whatever the order of conditioning.
     """
     n = C.shape[0]
     X = np.zeros((n, n))
+    left, open_ = np.empty(n), np.ones(n, np.bool_)
     for i in range(n):
-        left = C[i, i]
-        for j in range(i):
-            if X[j, j] > PRIVATE:
-                total = C[i, j]
+        left[i] = C[i, i]
+    for j in range(n):
+        far = -1
+        for i in range(n):
+            if open_[i] and (far < 0 or left[i] > left[far]):
+                far = i
+        open_[far] = False
+        X[far, j] = math.sqrt(left[far]) if left[far] > PRIVATE**2 else PRIVATE
+        if X[far, j] == PRIVATE:
+            continue
+        for i in range(n):
+            if open_[i]:
+                total = C[i, far]
                 for m in range(j):
-                    total -= X[i, m] * X[j, m]
-                # after a short pivot rounding may ask for more than there is
-                most = math.sqrt(max(left, 0.0))
-                X[i, j] = min(most, max(-most, total / X[j, j]))
-                left -= X[i, j] ** 2
-        X[i, i] = math.sqrt(left) if left > PRIVATE**2 else PRIVATE
+                    total -= X[i, m] * X[far, m]
+                most = math.sqrt(max(left[i], 0.0))
+                X[i, j] = min(most, max(-most, total / X[far, j]))
+                left[i] -= X[i, j] ** 2
     return X
 
 

@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from ..checks import array, number, whole
 from ..errors import InputError, unknown
-from .mixture import _tuples, _weights
+from .mixture import probabilities, tuples
 
 if TYPE_CHECKING:
     from .divergence import Divergence
@@ -117,10 +117,10 @@ class LatentMixture:
             if self.components is not None and whole("components", self.components, least=1) != count:
                 raise InputError(f"components: {self.components} do not go with {count} rows of means; leave it out")
             _near("means", float(np.abs(centres).max()))
-            object.__setattr__(self, "means", _tuples(centres))
+            object.__setattr__(self, "means", tuples(centres))
         object.__setattr__(self, "components", count)
         if self.weights is not None:
-            object.__setattr__(self, "weights", _weights(self.weights, count))
+            object.__setattr__(self, "weights", probabilities(self.weights, count))
         object.__setattr__(self, "seed", whole("seed", self.seed, least=0))
 
     def __repr__(self) -> str:

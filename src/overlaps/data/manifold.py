@@ -205,7 +205,7 @@ class HiddenManifold:
         if self._given:
             realised = self.at(self.matrix.shape[1])
             f = self.equivalent
-            s = (realised.eigenvalues - (f.c - f.a**2 - f.b**2)) / f.b**2 if f.b else np.zeros(1)
+            s = (realised.eigenvalues - f.rest) / f.b**2 if f.b else np.zeros(1)
             return s, realised.dimensions / realised.N
         if self.ratio is None:
             raise InputError(
@@ -219,7 +219,7 @@ class HiddenManifold:
         if size is not None:
             return self.at(size).eigenvalues
         f = self.equivalent
-        return (f.c - f.a**2 - f.b**2) + f.b**2 * self._limit()[0]
+        return f.rest + f.b**2 * self._limit()[0]
 
     @property
     def eigenvalues(self) -> Array:

@@ -65,18 +65,18 @@ class GaussianMixture(Levels):
             count = gram.shape[-1]
             array("gram", gram, (count, count) if gram.ndim == 2 else (self.eigenvalues.size, count, count))
             _check_gram(gram)
-            object.__setattr__(self, "gram", _tuples(gram))
+            object.__setattr__(self, "gram", tuples(gram))
         elif isinstance(self.means, (Sequence, np.ndarray)) and not isinstance(self.means, str):
             vectors = array("means", self.means, (None, None))
             if vectors.size == 0:
                 raise InputError(f"means: expected at least one vector, got shape {vectors.shape}")
             count = len(vectors)
-            object.__setattr__(self, "means", _tuples(vectors))
+            object.__setattr__(self, "means", tuples(vectors))
         else:
             count = whole("means", self.means, least=1, most=10**4)
             object.__setattr__(self, "means", count)
         if self.weights is not None:
-            object.__setattr__(self, "weights", _weights(self.weights, count))
+            object.__setattr__(self, "weights", probabilities(self.weights, count))
         object.__setattr__(self, "variance", _variance(self.variance, count))
         if self.labels is not None:
             object.__setattr__(self, "labels", _labels(self.labels, count))
@@ -152,9 +152,9 @@ class GaussianMixture(Levels):
         return text + ")"
 
 
-def _tuples(values: Array) -> Any:
+def tuples(values: Array) -> Any:
     """Nested tuples, which compare, hash and go to TOML."""
-    return tuple(_tuples(v) for v in values) if values.ndim > 1 else tuple(values.tolist())
+    return tuple(tuples(v) for v in values) if values.ndim > 1 else tuple(values.tolist())
 
 
 def _check_gram(gram: Array) -> None:
@@ -167,7 +167,7 @@ def _check_gram(gram: Array) -> None:
         raise InputError(f"gram: no vectors have these inner products: it has the negative eigenvalue {low:.3g}")
 
 
-def _weights(given: Any, count: int) -> tuple[float, ...]:
+def probabilities(given: Any, count: int) -> tuple[float, ...]:
     weights = array("weights", given, (count,))
     if weights.min() <= 0:
         raise InputError(f"weights: expected numbers above zero, got {weights.min():g}; leave such a component out")

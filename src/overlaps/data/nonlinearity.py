@@ -194,6 +194,11 @@ class GaussianEquivalent:
     error: float
     name: str
 
+    @property
+    def rest(self) -> float:
+        """c − a² − b², the variance of f that is noise to a linear reader."""
+        return max(self.c - self.a**2 - self.b**2, 0.0)
+
     def __repr__(self) -> str:
         values = ", ".join(f"{n} = {round(v, 14) + 0.0:.6g}" for n, v in (("a", self.a), ("b", self.b), ("c", self.c)))
         return f"GaussianEquivalent({self.name!r}: {values}, within {self.error:.0e})".replace("e-0", "e-")

@@ -97,7 +97,7 @@ class Realised:
         edges = np.flatnonzero(np.append(True, s[:-1] - s[1:] > ROUNDING * s[0]))
         self.dimensions = np.diff(np.append(edges, self.N)).astype(np.int64)
         s = np.add.reduceat(s, edges) / self.dimensions
-        self.eigenvalues = (f.c - f.a**2 - f.b**2) + f.b**2 * np.where(s > ROUNDING * s[0], s, 0.0)
+        self.eigenvalues = f.rest + f.b**2 * np.where(s > ROUNDING * s[0], s, 0.0)
         self._scaled = F / np.sqrt(self.D)
 
     @cached_property
@@ -109,7 +109,7 @@ class Realised:
         means = given.means @ self.F / np.sqrt(D)
         a, b, c, _ = moments(data.f, means, np.broadcast_to(width, means.shape))
         F = given.scales[:, None] * self.F / width
-        return Parts(given.weights, given.means, given.scales, a - data.offset, b, c - a**2 - b**2, F)
+        return Parts(given.weights, given.means, given.scales, a - data.offset, b, np.maximum(c - a**2 - b**2, 0.0), F)
 
     @cached_property
     def strength(self) -> float:

@@ -60,6 +60,7 @@ class Batch:
         start.check_fits(problem)
         samples, rng = whole("samples", samples, least=1), np.random.default_rng(whole("seed", seed, least=0))
         data = problem.data
+        check_inputs(problem)
         if isinstance(data, Samples):
             return cls(data.rows[rng.integers(0, len(data.rows), samples)])
         if start.size is None:
@@ -90,6 +91,15 @@ class Batch:
         count, size = self.inputs.shape
         seen = "no labels" if self.labels is None else f"labels {self.labels.min()} to {self.labels.max()}"
         return f"Batch({count} sample{'s' * (count != 1)} of {size} inputs, {seen})"
+
+
+def check_inputs(problem: Problem) -> None:
+    """Refuse a teacher that reads what is not in a batch."""
+    if problem.data.reads_latent:
+        raise InputError(
+            "data: the teacher of a hidden manifold reads the latent, which samples of the inputs do not hold; spectra "
+            "are for inputs that both networks read"
+        )
 
 
 def _whole_numbers(name: str, values: ArrayLike, count: int) -> Labels:

@@ -49,7 +49,7 @@ from ..losses import Loss
 from ..network import Softmax
 from ..problem import Problem
 from ..start import Start, check
-from .batch import Batch
+from .batch import Batch, check_inputs
 from .operators import OperatorFamily, SymmetricOperator
 from .population import check_readout
 
@@ -280,6 +280,7 @@ def _at(problem: Problem, point: Start, batch: Batch, kind: str) -> NetworkMatri
 
 def check_batch(problem: Problem, batch: Batch, size: int) -> None:
     """Refuse samples that the problem cannot read, or a problem that has no loss of a sample."""
+    check_inputs(problem)
     if problem.label_noise > 0:
         raise InputError(
             f"label_noise: {problem.label_noise:g} of it changes every gradient, and spectra are those of the loss "

@@ -48,7 +48,7 @@ from ..errors import InputError, NumericalError, unknown
 from ..problem import Problem
 from ..start import LIMIT, Start
 from .alignment import alignments
-from .batch import Batch
+from .batch import Batch, check_inputs
 from .eigenpairs import DENSE, SINGLE, Eigenpairs, eigenpairs
 from .empirical import check_batch, fields_of, own_weights, weighted_moments
 from .operators import OperatorFamily
@@ -148,6 +148,7 @@ class Observer:
         return Watcher(self, problem, start, batch, plan)
 
     def _plan(self, problem: Problem, start: Start) -> Plan:
+        check_inputs(problem)
         K = problem.student.units
         if start.size is None:
             raise InputError("start: spectra are those of weights, this start has none; use draw or Start.from_weights")

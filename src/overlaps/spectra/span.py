@@ -36,6 +36,7 @@ from ..errors import InputError
 from ..factors import cholesky
 from ..problem import Problem
 from ..start import Start, check, fixed_rows
+from .batch import check_inputs
 
 Array = NDArray[np.float64]
 
@@ -99,6 +100,7 @@ class Span:
 def span(problem: Problem, point: Start) -> Span:
     """The span of the students, teachers and means of `point`, from its weights or from its overlaps alone."""
     check(problem, point)
+    check_inputs(problem)
     if not isinstance(problem.data, (GaussianInputs, GaussianMixture)):
         raise InputError(
             "data: averages over inputs need their law, these are samples; use the matrices of a batch of samples, "
