@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.special import erf
 
 import overlaps as ov
 from manifolds import DATA, apart, hidden, reference, rms
-from overlaps.conditional import WEAK
+from overlaps.averages import method_for
+from overlaps.conditional import WEAK, Drift
 from overlaps.data.latent import Conditional
 
 NAMES = ("Q", "R", "v")
@@ -43,9 +45,15 @@ def test_training_on_a_weak_mixture_follows_the_levels() -> None:
     assert verdict.verdict == "agrees", verdict.reason
 
 
-def test_conditional_equations_are_the_levels_where_both_hold() -> None:
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_conditional_equations_are_the_levels_where_both_hold(decay: float) -> None:
     """A standard latent: the two systems share nothing but the averages and the covariance."""
-    problem = hidden()
+    problem = ov.Problem(
+        data=ov.HiddenManifold(ratio=0.5),
+        teacher=ov.Committee(2),
+        student=ov.Committee(2, train_readout=True),
+        algorithm=ov.OnlineSGD(0.2, decay=decay),
+    )
     start, times = ov.draw(problem, 150, seed=1), [0.5, 3.0, 12.0]
     levels = ov.solve(problem, start, times)
     given = ov.solve(problem, start, times, system="conditional")
@@ -53,6 +61,24 @@ def test_conditional_equations_are_the_levels_where_both_hold() -> None:
         assert apart(levels.data[name], given.data[name]) < 2 * given.accuracy(name) + 1e-5
         assert given.accuracy(name) < 3e-3
     assert "given each component" in given.data.attrs["averages"]
+
+
+def test_drift_is_the_mean_step_of_training() -> None:
+    """For a linear f inputs are exactly Gaussian given the component, so the drift is exact at any size; 5 sigma."""
+    problem = hidden(nonlinearity="linear", ratio=1.5, latent=ov.LatentMixture(2, 3.0, standardise="population"))
+    start = ov.draw(problem, 30, seed=1)
+    assert start.student is not None and start.teacher is not None
+    drift = Drift(problem, start, method_for(problem, start.u))  # type: ignore[arg-type]
+    dy = drift(0.0, np.concatenate([start.student.ravel(), start.v]))
+    X, nu, _ = problem.data.at(30).draw(np.random.default_rng(2), 400_000, start.teacher)
+    fields = X @ start.student.T / np.sqrt(30)
+    delta = erf(fields / np.sqrt(2)) @ start.v - erf(nu / np.sqrt(2)) @ start.u
+    pulls = delta[:, None] * start.v * np.sqrt(2 / np.pi) * np.exp(-(fields**2) / 2)
+    steps = np.concatenate([(pulls[:, k, None] * X) for k in range(2)], axis=1) * -0.2 * np.sqrt(30)
+    steps = np.concatenate([steps, -0.2 * delta[:, None] * erf(fields / np.sqrt(2))], axis=1)
+    error = steps.std(0) / np.sqrt(len(steps))
+    assert np.all(np.abs(steps.mean(0) - dy) < 5 * error)
+    assert np.abs(dy).max() > 100 * error.max()
 
 
 @pytest.mark.parametrize("seed", [0, 1])

@@ -28,29 +28,31 @@ PRIVATE = 1e-8  # least distance of a field from the others, in standard deviati
 def frame(C):  # pragma: no cover - compiled
     """Unit vectors with the correlations C as rows (fields, fields), by Cholesky decomposition.
 
-    The field farthest from those before it comes next, so that short pivots, which rounding spoils, have only short ones
-    after them. A field that lies in the span of others keeps a direction of its own, of length PRIVATE: given that those
-    are zero, its sign is a matter of this direction, the same one whatever the order of conditioning.
+    The field farthest from those before it comes next, so that short pivots, which rounding spoils, have only short
+    ones after them. A field that lies in the span of others keeps a direction of its own, of length PRIVATE: given that
+    those are zero, its sign is a matter of this direction, the same one whatever the order of conditioning.
     """
     n = C.shape[0]
     X = np.zeros((n, n))
-    left, open_ = np.empty(n), np.ones(n, np.bool_)
+    left, waiting = np.empty(n), np.ones(n, np.bool_)
     for i in range(n):
         left[i] = C[i, i]
     for j in range(n):
         far = -1
         for i in range(n):
-            if open_[i] and (far < 0 or left[i] > left[far]):
+            if waiting[i] and (far < 0 or left[i] > left[far]):
                 far = i
-        open_[far] = False
-        X[far, j] = math.sqrt(left[far]) if left[far] > PRIVATE**2 else PRIVATE
-        if X[far, j] == PRIVATE:
+        waiting[far] = False
+        if not left[far] > PRIVATE**2:
+            X[far, j] = PRIVATE
             continue
+        X[far, j] = math.sqrt(left[far])
         for i in range(n):
-            if open_[i]:
+            if waiting[i]:
                 total = C[i, far]
                 for m in range(j):
                     total -= X[i, m] * X[far, m]
+                # a covariance that a solver left slightly indefinite may ask for more than there is
                 most = math.sqrt(max(left[i], 0.0))
                 X[i, j] = min(most, max(-most, total / X[far, j]))
                 left[i] -= X[i, j] ** 2
