@@ -10,6 +10,7 @@ import pytest
 import overlaps as ov
 from manifolds import DATA, apart, hidden, reference
 from overlaps.data import features as matrices
+from overlaps.micro import AHEAD, HiddenWeights
 
 
 @pytest.mark.parametrize("activation", ["erf", "relu"])
@@ -146,6 +147,34 @@ def test_a_run_does_not_depend_on_where_it_is_looked_at() -> None:
     few = ov.train(problem, start, [5.0], runs=2, seed=4, progress=False)
     many = ov.train(problem, start, np.arange(1, 61) / 12, runs=2, seed=4, progress=False)
     assert apart(few.data["Q"][:, -1], many.data["Q"][:, -1]) < 1e-12
+
+
+def test_steps_are_those_of_a_plain_loop() -> None:
+    """The same inputs through NumPy, one step at a time, to rounding."""
+    problem = ov.Problem(
+        data=ov.HiddenManifold(ratio=0.5, nonlinearity="relu", latent=ov.LatentMixture(2, 1.0)),
+        teacher=ov.Committee(3, "tanh", readout=[0.5, 1.0, -1.0]),
+        student=ov.Committee(2, "tanh", train_readout=True),
+        algorithm=ov.OnlineSGD(0.7, readout_rate=0.3, decay=0.2),
+        label_noise=0.3,
+    )
+    start = ov.draw(problem, 40, seed=1)
+    walker = HiddenWeights(problem, start).fresh(np.random.default_rng(3))
+    walker.visit(np.array([300]))
+    rng, W, v = np.random.default_rng(3), start.student, start.v
+    assert W is not None and start.teacher is not None
+    rows: list[tuple[np.ndarray, np.ndarray, float]] = []
+    while len(rows) < 300:
+        X, nu, _ = problem.data.at(40).draw(rng, AHEAD, start.teacher)
+        rows += zip(X, nu, 0.3 * rng.standard_normal(AHEAD), strict=True)
+    for x, nu, shift in rows[:300]:
+        g = np.tanh(W @ x / np.sqrt(40))
+        delta = g @ v - np.tanh(nu) @ [0.5, 1.0, -1.0] - shift
+        W, v = (
+            (1 - 0.7 * 0.2 / 40) * W - 0.7 / np.sqrt(40) * np.outer(delta * v * (1 - g**2), x),
+            (1 - 0.3 * 0.2 / 40) * v - 0.3 / 40 * delta * g,
+        )
+    assert apart(walker.W, W) < 1e-11 and apart(walker.v, v) < 1e-12
 
 
 def test_label_noise_and_decay() -> None:

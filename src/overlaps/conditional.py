@@ -9,8 +9,8 @@ the weights and their fluctuations Ξ_kl = Cov(W_k, W_l), an N × N matrix for e
     Q^s = (W̄ Φ^s W̄ᵀ + Tr Φ^s Ξ)/N,    m_s = W̄ a_s/√N,    R^s = W̄ t_s/√N
 
 Means of length |a_s|² = O(N) make m_s fast: it moves by O(η) in one step and fluctuates about its drift by an amount
-that does not vanish with N. These fluctuations are left out (Ξ is confined to the complement of the a_s), so that the
-equations are those of the drift: an approximation whose error shrinks with η, not with N.
+that does not vanish with N. These fluctuations are left out (of P directions in N, which Tr Φ^s Ξ/N does not see), so
+that the equations are those of the drift: an approximation whose error shrinks with η, not with N.
 
 Ξ is slow and takes a few hundred Heun steps in single precision, 4 P K² N³ operations each; between them W̄ follows an
 adaptive Runge-Kutta method. The whole is done twice, with steps of Ξ of twice the length; the difference is the
@@ -108,19 +108,11 @@ class Fluctuations:
         assert isinstance(data, HiddenManifold)
         self.rate, self.decay = drift.rate, drift.decay
         self.weights = parts.weights
-        # the directions of the means relax at once; what is left of them is rounding
-        left, sizes, _ = np.linalg.svd(parts.mean.T, full_matrices=False)
-        basis = left[:, sizes > 1e-6 * np.sqrt(N)]
-
-        def confined(full: Array) -> Single:
-            full = full - basis @ (basis.T @ full)
-            return np.ascontiguousarray(full - (full @ basis) @ basis.T, dtype=np.float32)
-
-        self.Phi = [confined(parts.covariance(s)) for s in range(len(parts.weights))]
+        self.Phi = [parts.covariance(s).astype(np.float32) for s in range(len(parts.weights))]
         self.largest = [_largest(phi) for phi in self.Phi]
         realised = data.at(N)
         omega = np.repeat(realised.eigenvalues, realised.dimensions)
-        self.standard = confined((realised.basis * omega) @ realised.basis.T)
+        self.standard = ((realised.basis * omega) @ realised.basis.T).astype(np.float32)
         self.Xi = np.zeros((K, N, K, N), np.float32)
 
     def traces(self, Xi: Single) -> Array:
