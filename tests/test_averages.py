@@ -18,15 +18,15 @@ from scipy.special import ndtr
 
 import overlaps as ov
 from overlaps.averages import erf, method_for, orthant, relu
-from overlaps.averages.closed import _unit_rule
 from overlaps.averages.quadrature import FieldRule, SquareQuadrature
+from overlaps.averages.rules import unit_rule
 from problems import problem, random_covariance
 
 NAMES = ("D", "S", "dv", "error")
 FACTOR = 3.0
 ROUNDING = 1e-13  # relative to the largest entry: some hundred roundings
 WIDTHS = [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (1, 3)]
-RULE = _unit_rule(40)
+RULE = unit_rule(40)
 
 
 def assert_close(a: ov.averages.GaussianAverages, b: ov.averages.GaussianAverages, C: np.ndarray) -> None:
@@ -261,7 +261,7 @@ def test_relu_of_nearly_aligned_fields_against_panels(rest: float) -> None:
     missed, stated = [], []
     for seed in range(10):
         C = unit_rows_at(np.random.default_rng(seed), (0, 3), rest, 1.0)
-        rough, fine = (relu.four(C, 0, 1, 2, 3, *_unit_rule(n)) for n in (20, 40))
+        rough, fine = (relu.four(C, 0, 1, 2, 3, *unit_rule(n)) for n in (20, 40))
         missed.append(abs(fine - relu_four_by_panels(C, edges, nodes=16)))
         stated.append(abs(fine - rough) + ROUNDING)
     assert max(missed) < 1e-6

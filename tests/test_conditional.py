@@ -69,7 +69,7 @@ def test_drift_is_the_mean_step_of_training() -> None:
     start = ov.draw(problem, 30, seed=1)
     assert start.student is not None and start.teacher is not None
     drift = Drift(problem, start, method_for(problem, start.u))  # type: ignore[arg-type]
-    dy = drift(0.0, np.concatenate([start.student.ravel(), start.v]))
+    dy = drift(0.0, np.concatenate([start.student.ravel(), start.v, np.zeros(16)]))[:62]
     X, nu, _ = problem.data.at(30).draw(np.random.default_rng(2), 400_000, start.teacher)
     fields = X @ start.student.T / np.sqrt(30)
     delta = erf(fields / np.sqrt(2)) @ start.v - erf(nu / np.sqrt(2)) @ start.u
@@ -105,22 +105,23 @@ class Known(ov.LatentMixture):
 
 
 @pytest.mark.parametrize("kind", ["joint_vec_a9_eta0.2_std1", "joint_vec_a9_eta0.2_std0", "iid_coord_a9_eta0.2_std0"])
-def test_strong_mixtures_are_the_reference(kind: str) -> None:
+def test_strong_mixtures_are_the_reference(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Means up to 9 per coordinate: two components, standardised or not, and labels per coordinate; early times.
 
-    The reference took steps of the fluctuations whose error it states, .0013 for Q; its four runs of training have
-    standard errors of .002 for Q, .0015 for R and v.
+    The reference leaves out the fluctuations of the fast means, and took steps of the others whose error it states,
+    .0013 for Q; its four runs of training have standard errors of .002 for Q, .0015 for R and v.
     """
+    monkeypatch.setattr(Drift, "_means", lambda self, M, each: np.zeros_like(M))
     with np.load(DATA / f"r000_gm_{kind}.npz") as file:
         kept = dict(file)
     latent = Known(components=kept["ps"].size)
     object.__setattr__(latent, "known", Conditional(kept["ps"], kept["mus"], kept["scale"]))
     problem, start = reference(latent=latent)
-    theory = ov.solve(problem, start, kept["t"][1:5])
+    theory = ov.solve(problem, start, kept["t"][1:4])
     for name in NAMES:
-        assert rms(theory.data[name][0], kept[f"cond_{name}"][1:5]) < 1.3e-3
-        assert rms(theory.data[name][0], kept[f"sgd_{name}"].mean(0)[1:5]) < 0.006
-        assert rms(kept[f"gauss_{name}"][1:5], kept[f"sgd_{name}"].mean(0)[1:5]) > 0.02
+        assert rms(theory.data[name][0], kept[f"cond_{name}"][1:4]) < 1.3e-3
+        assert rms(theory.data[name][0], kept[f"sgd_{name}"].mean(0)[1:4]) < 0.006
+        assert rms(kept[f"gauss_{name}"][1:5], kept[f"sgd_{name}"].mean(0)[1:4]) > 0.02
 
 
 def _follows(problem: ov.Problem, size: int, times: list[float], runs: int) -> dict[str, tuple[float, float, float]]:
@@ -163,6 +164,26 @@ def test_training_on_strong_mixtures_follows_the_conditional_equations(
     for near, _, error in found.values():
         assert near < 3 * error + 0.01
     assert sum(far for _, far, _ in found.values()) > 4 * sum(near for near, _, _ in found.values())
+
+
+def test_fluctuations_of_fast_means_count_at_large_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Training agrees with the equations, not with those of the drift alone; false alarms one in a thousand."""
+    problem = ov.Problem(
+        data=ov.HiddenManifold(ratio=0.5, latent=ov.LatentMixture(2, 1.0, seed=1)),
+        teacher=ov.Committee(2),
+        student=ov.Committee(2, train_readout=True),
+        algorithm=ov.OnlineSGD(0.8),
+    )
+    start, times = ov.draw(problem, 300, seed=5), np.geomspace(0.5, 5, 4)
+    runs = ov.train(problem, start, times, runs=40, seed=1, progress=False)
+
+    def agrees() -> str:
+        theory = ov.solve(problem, start, times)
+        return ov.compare(theory, runs, level=1e-3, resolve=0.3, finite_size=False).verdict
+
+    assert agrees() == "agrees"
+    monkeypatch.setattr(Drift, "_means", lambda self, M, each: np.zeros_like(M))
+    assert agrees() == "disagrees"
 
 
 def test_inputs_that_are_not_centred() -> None:
@@ -231,5 +252,5 @@ def test_refusals() -> None:
         student=ov.Committee(2, "linear"),
         algorithm=ov.OnlineSGD(30.0),
     )
-    with pytest.raises(ov.NumericalError, match="without bound at time"):
+    with pytest.raises(ov.NumericalError, match="without bound .*at time"):
         ov.solve(fast, ov.draw(fast, 60, seed=1), [0.01, 50.0])

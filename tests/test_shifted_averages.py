@@ -31,14 +31,14 @@ from overlaps.averages import (
     relu,
     relu_shifted,
 )
-from overlaps.averages.closed import _unit_rule
 from overlaps.averages.frame import frame
 from overlaps.averages.quadrature import FieldRule, LossQuadrature
 from overlaps.averages.result import Averages, over_components
+from overlaps.averages.rules import unit_rule
 from problems import problem, random_covariance
 
 NAMES = ("D", "S", "dv", "error", "E")
-RULE = _unit_rule(40)
+RULE = unit_rule(40)
 multivariate_normal: Any = _multivariate_normal  # its stub takes covariances for whole numbers
 FACTOR = 3.0  # an accuracy that is a difference of two rules is now and then too small
 

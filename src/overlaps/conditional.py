@@ -8,9 +8,14 @@ the weights and their fluctuations Ξ_kl = Cov(W_k, W_l), an N × N matrix for e
     dΞ/dt = −η (H Ξ + Ξ Hᵀ) − 2 ηβ Ξ + η² Σ_s p_s S^s ⊗ Φ^s,         H = Σ_s p_s D_λ^s ⊗ Φ^s
     Q^s = (W̄ Φ^s W̄ᵀ + Tr Φ^s Ξ)/N,    m_s = W̄ a_s/√N,    R^s = W̄ t_s/√N
 
-Means of length |a_s|² = O(N) make m_s fast: it moves by O(η) in one step and fluctuates about its drift by an amount
-that does not vanish with N. These fluctuations are left out (of P directions in N, which Tr Φ^s Ξ/N does not see), so
-that the equations are those of the drift: an approximation whose error shrinks with η, not with N.
+Means of length |a_s|² = O(N) make m_s fast: it moves by O(η) in one step, and fluctuates about its mean by an amount that
+does not vanish with N. Their covariance, M of (k, s) and (l, r), moves at the same pace as they do,
+
+    dM/dt = −ηN (A M + M Aᵀ) − 2 ηβ M + η² N B,    A = p_r g_sr D_kl^r,   B = Cov_q(g_sq δ_k),   g_sr = a_s·a_r/N
+
+with the covariance B over components and inputs; for a field given component s it is further variance, and M_ss is added
+to Q^s. So taken, means and their fluctuations are exact for N → ∞ to first order in η; beyond are fluctuations so large
+that they are not Gaussian.
 
 Ξ is slow and takes a few hundred Heun steps in single precision, 4 P K² N³ operations each; between them W̄ follows an
 adaptive Runge-Kutta method. The whole is done twice, with steps of Ξ of twice the length; the difference is the
@@ -55,7 +60,7 @@ def strong(problem: Problem, start: Start) -> float | None:
 
 
 class Drift:
-    """The mean weights: fields and derivative at a state y = (W̄, v) for given fluctuations."""
+    """The mean weights: fields and derivative at a state y = (W̄, v, M) for given fluctuations Ξ."""
 
     def __init__(self, problem: Problem, start: Start, how: ClosedForm | LossQuadrature) -> None:
         data, W, B = problem.data, start.student, start.teacher
@@ -71,15 +76,24 @@ class Drift:
         self.T, self.teacher_means = self.parts.teacher_fields(B)
         self.extra = np.zeros((len(self.parts.weights), self.K, self.K))  # Tr Φ^s Ξ/N
         self.slope = np.zeros_like(self.extra)  # its derivative, from time `since` on
+        self.noise = self.rate if isinstance(problem.algorithm, OnlineSGD) else 0.0
+        self.gram = self.parts.mean @ self.parts.mean.T / self.N
         self.since, self.evaluations = 0.0, 0
+
+    def unpack(self, y: Array) -> tuple[Array, Array, Array]:
+        """W̄ (K, N), v (K,) and M (PK, PK): views of the state."""
+        K, N, n = self.K, self.N, self.K * len(self.parts.weights)
+        return y[: K * N].reshape(K, N), y[K * N : K * N + K], y[K * N + K :].reshape(n, n)
 
     def averages(self, t: float, y: Array) -> tuple[Array, Array, list[Averages]]:
         """W̄ (K, N), W̄ Φ^s (P, K, N) and the averages of each component."""
         K, N = self.K, self.N
-        W, v = y[: K * N].reshape(K, N), y[K * N :]
+        W, v, M = self.unpack(y)
         through = self.parts.apply(W)
         C = np.empty((len(through), K + len(self.B), K + len(self.B)))
         C[:, :K, :K] = through @ W.T / N + self.extra + (t - self.since) * self.slope
+        for s in range(len(C)):
+            C[s, :K, :K] += M[s * K : (s + 1) * K, s * K : (s + 1) * K]
         C[:, :K, K:] = W @ self.rows.transpose(0, 2, 1) / N
         C[:, K:, :K] = C[:, :K, K:].transpose(0, 2, 1)
         C[:, K:, K:] = self.T
@@ -92,11 +106,25 @@ class Drift:
         if not np.abs(y).max() < LIMIT:
             return np.full_like(y, np.nan)  # a trial step too far: the solver shortens it
         W, through, each = self.averages(t, y)
-        pull, dv = self.decay * W, self.decay * y[K * self.N :]
+        _, v, M = self.unpack(y)
+        pull, dv = self.decay * W, self.decay * v
         for s, (p, a) in enumerate(zip(self.parts.weights, each, strict=True)):
             pull += p * (a.D[:, :K] @ through[s] + a.D[:, K:] @ self.rows[s] + root * a.E * self.parts.mean[s])
             dv += p * a.dv
-        return np.concatenate([-self.rate * pull.ravel(), -self.readout_rate * dv])
+        dM = self.rate * self._means(M, each)
+        return np.concatenate([-self.rate * pull.ravel(), -self.readout_rate * dv, dM.ravel()])
+
+    def _means(self, M: Array, each: list[Averages]) -> Array:
+        """dM/dt over η, (PK, PK)."""
+        K, P, g = self.K, len(each), self.gram
+        A, B, step = np.empty((P, K, P, K)), np.zeros((P, K, P, K)), np.zeros((P, K))
+        for s, (p, a) in enumerate(zip(self.parts.weights, each, strict=True)):
+            A[:, :, s] = p * np.multiply.outer(g[:, s], a.D[:, :K])
+            B += p * np.einsum("i,j,kl->ikjl", g[:, s], g[:, s], a.S)
+            step += p * np.outer(g[:, s], a.E)
+        B -= np.multiply.outer(step, step)
+        pull = A.reshape(M.shape) @ M
+        return self.N * (self.noise * B.reshape(M.shape) - pull - pull.T) - 2 * self.decay * M
 
 
 class Fluctuations:
@@ -166,7 +194,8 @@ class _Run:
         self.drift = Drift(problem, start, how)
         noisy = isinstance(problem.algorithm, OnlineSGD)
         self.cloud = Fluctuations(self.drift, problem) if noisy else None
-        y = np.concatenate([start.student.ravel(), start.v])
+        n = self.drift.K * len(self.drift.parts.weights)
+        y = np.concatenate([start.student.ravel(), start.v, np.zeros(n * n)])
         self.solver = DOP853(self.drift, 0.0, y, 1.0, rtol=rtol, atol=rtol * 1e-2)
         realised = problem.data.at(self.drift.N)
         self.omega = np.repeat(realised.eigenvalues, realised.dimensions)
@@ -217,7 +246,8 @@ class _Run:
             if self.drift.evaluations > BUDGET:
                 solver.status, message = "failed", f"{BUDGET} evaluations of the averages did not suffice"
             if solver.status == "failed" or not np.abs(solver.y).max() < LIMIT:
-                raise self._stopped(message or "a weight grew without bound", "W", times)
+                reason = "the weights or their fluctuations grow without bound"
+                raise self._stopped(f"{reason} ({message})" if message else reason, "W", times)
         solver.h_abs = max(solver.h_abs, wanted)  # the last step was shortened to land on `end`
 
     def _stopped(self, reason: str, quantity: str, times: Array) -> NumericalError:
@@ -238,7 +268,7 @@ class _Run:
         means = self.start.m.shape[2]
         m = (W @ drift.parts.mean.T / np.sqrt(drift.N))[:, :means]
         error = float(drift.parts.weights @ [a.error for a in each])
-        self.kept.append((Q, W @ self.teacher_rows.T / drift.N, m, y[drift.K * drift.N :].copy(), error))
+        self.kept.append((Q, W @ self.teacher_rows.T / drift.N, m, drift.unpack(y)[1].copy(), error))
 
     def _trajectory(self, times: Array) -> Trajectory:
         Q, R, m, v, errors = (np.array(part)[None] for part in zip(*self.kept, strict=True))

@@ -17,20 +17,16 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from numba import njit
+
+from .rules import unit_rule
 
 CERTAIN = 10.0  # standard deviations from zero at which a sign is taken for certain: it fails with probability 1e-23
 
 
-def _half_rule(n: int) -> tuple[np.ndarray, np.ndarray]:
-    x, w = np.polynomial.legendre.leggauss(n)
-    return (x + 1) / 2, w / 2
-
-
-_X6, _W6 = _half_rule(6)
-_X12, _W12 = _half_rule(12)
-_X20, _W20 = _half_rule(20)
+_X6, _W6 = unit_rule(6)
+_X12, _W12 = unit_rule(12)
+_X20, _W20 = unit_rule(20)
 
 
 @njit(cache=True, error_model="numpy")

@@ -14,8 +14,6 @@ Fields of a mixture have means, and a covariance for each component: these avera
 
 from __future__ import annotations
 
-from functools import cache
-
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
@@ -23,6 +21,7 @@ from numpy.typing import NDArray
 from ..data.inputs import Components
 from . import erf, linear, relu, shifted
 from .result import Averages, over_components
+from .rules import unit_rule
 
 Array = NDArray[np.float64]
 FAMILIES = {"erf": 0, "linear": 1, "relu": 2}
@@ -110,13 +109,6 @@ def _each_error(family, C, means, w):  # pragma: no cover - compiled
     return out
 
 
-@cache
-def _unit_rule(n: int) -> tuple[Array, Array]:
-    """Gauss-Legendre nodes and weights on (0, 1)."""
-    x, w = np.polynomial.legendre.leggauss(n)
-    return (x + 1) / 2, w / 2
-
-
 class ClosedForm:
     """Closed-form averages of the square loss; for ReLU with one-dimensional orthant integrals of `nodes` points.
 
@@ -154,7 +146,7 @@ class ClosedForm:
         w = np.concatenate([v, -self.teacher_readout])
         D, S, dv = np.empty((K, w.size)), np.empty((K, K)), np.empty(K)
         C = np.ascontiguousarray(C)
-        _square(self.family, C, w, K, self.label_noise, *_unit_rule(self.nodes), D, S, dv)
+        _square(self.family, C, w, K, self.label_noise, *unit_rule(self.nodes), D, S, dv)
         return Averages(D, S, dv, _error(self.family, C, w), np.zeros((K, 0)))
 
     def each(self, C: Array, v: Array, means: Array) -> list[Averages]:
@@ -164,7 +156,7 @@ class ClosedForm:
         """
         w = np.concatenate([v, -self.teacher_readout])
         at = np.ascontiguousarray(means.T)
-        rule = _unit_rule(self.nodes)
+        rule = unit_rule(self.nodes)
         D, S, dv, error, E = _each(self.family, np.ascontiguousarray(C), at, w, v.size, self.label_noise, *rule)
         return [Averages(D[c], S[c], dv[c], float(error[c]), E[c][:, None]) for c in range(len(at))]
 

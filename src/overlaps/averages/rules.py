@@ -12,12 +12,19 @@ the kink sits at z_j = (κ − Σ_{k<j} L_jk z_k)/L_jj, and Gauss-Legendre panel
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 Array = NDArray[np.float64]
+
+
+@cache
+def unit_rule(n: int) -> tuple[Array, Array]:
+    """Gauss-Legendre nodes and weights on (0, 1)."""
+    x, w = np.polynomial.legendre.leggauss(n)
+    return (x + 1) / 2, w / 2
 
 
 @lru_cache(maxsize=64)
