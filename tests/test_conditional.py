@@ -8,6 +8,7 @@ from scipy.special import erf
 
 import overlaps as ov
 from manifolds import DATA, apart, hidden, reference, rms
+from overlaps import conditional
 from overlaps.averages import method_for
 from overlaps.conditional import WEAK, Drift
 from overlaps.data.latent import Conditional
@@ -65,7 +66,7 @@ def test_conditional_equations_are_the_levels_where_both_hold(decay: float) -> N
 
 def test_drift_is_the_mean_step_of_training() -> None:
     """For a linear f inputs are exactly Gaussian given the component, so the drift is exact at any size; 5 sigma."""
-    problem = hidden(nonlinearity="linear", ratio=1.5, latent=ov.LatentMixture(2, 3.0, standardise="population"))
+    problem = hidden(nonlinearity="linear", ratio=1.5, latent=ov.LatentMixture(2, 3.0, weights=[0.9, 0.1]))
     start = ov.draw(problem, 30, seed=1)
     assert start.student is not None and start.teacher is not None
     drift = Drift(problem, start, method_for(problem, start.u))  # type: ignore[arg-type]
@@ -121,7 +122,7 @@ def test_strong_mixtures_are_the_reference(kind: str, monkeypatch: pytest.Monkey
     for name in NAMES:
         assert rms(theory.data[name][0], kept[f"cond_{name}"][1:4]) < 1.3e-3
         assert rms(theory.data[name][0], kept[f"sgd_{name}"].mean(0)[1:4]) < 0.006
-        assert rms(kept[f"gauss_{name}"][1:5], kept[f"sgd_{name}"].mean(0)[1:4]) > 0.02
+        assert rms(kept[f"gauss_{name}"][1:4], kept[f"sgd_{name}"].mean(0)[1:4]) > 0.02
 
 
 def _follows(problem: ov.Problem, size: int, times: list[float], runs: int) -> dict[str, tuple[float, float, float]]:
@@ -150,7 +151,7 @@ def _follows(problem: ov.Problem, size: int, times: list[float], runs: int) -> d
 @pytest.mark.parametrize(
     "latent",
     [
-        ov.LatentMixture(2, 3.0),
+        ov.LatentMixture(2, 3.0, weights=[0.8, 0.2]),
         ov.LatentMixture(3, 9.0, standardise="population"),
         ov.LatentMixture(2, 2.0, label="coordinate"),
     ],
@@ -162,7 +163,7 @@ def test_training_on_strong_mixtures_follows_the_conditional_equations(
     """Within a few standard errors and the fluctuations of fast means, and far nearer than the Gaussian equations."""
     found = _follows(hidden(activation, latent=latent), 300, [0.5, 2.0, 8.0], runs=8)
     for near, _, error in found.values():
-        assert near < 3 * error + 0.01
+        assert near < 2.5 * error + 0.003
     assert sum(far for _, far, _ in found.values()) > 4 * sum(near for near, _, _ in found.values())
 
 
@@ -195,7 +196,7 @@ def test_inputs_that_are_not_centred() -> None:
     runs = ov.train(problem, start, times, runs=8, seed=1, progress=False)
     for name in NAMES:
         error = float(np.sqrt((runs.data[name].var("run", ddof=1) / 8).mean()))
-        assert rms(runs.data[name].mean("run"), theory.data[name][0]) < 3 * error + 0.01
+        assert rms(runs.data[name].mean("run"), theory.data[name][0]) < 2.5 * error + 0.003
 
 
 def test_labels_per_coordinate_after_standardisation_are_a_standard_latent() -> None:
@@ -231,7 +232,7 @@ def test_refusals() -> None:
     start = ov.draw(problem, 60, seed=1)
     with pytest.raises(ov.InputError, match="differ too much for one covariance"):
         ov.solve(problem, start, [1.0], system="levels")
-    with pytest.raises(ov.InputError, match="conditional equations do not follow them"):
+    with pytest.raises(ov.InputError, match="leave levels out"):
         ov.solve(problem, start, [1.0], levels=True)
     with pytest.raises(ov.NumericalError, match="relative accuracy") as caught:
         ov.solve(problem, start, [1.0], accuracy=1e-12)
@@ -252,5 +253,50 @@ def test_refusals() -> None:
         student=ov.Committee(2, "linear"),
         algorithm=ov.OnlineSGD(30.0),
     )
-    with pytest.raises(ov.NumericalError, match="without bound .*at time"):
+    with pytest.raises(ov.NumericalError, match=r"one step moves .* at time 0; reduce rate"):
         ov.solve(fast, ov.draw(fast, 60, seed=1), [0.01, 50.0])
+
+
+def test_fluctuations_that_diverge_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conditional, "LEAP", np.inf)
+    problem = ov.Problem(
+        data=ov.HiddenManifold(ratio=0.5, latent=ov.LatentMixture(2, 3.0)),
+        teacher=ov.Committee(2, "linear"),
+        student=ov.Committee(2, "linear"),
+        algorithm=ov.OnlineSGD(30.0),
+    )
+    with pytest.raises(ov.NumericalError, match=r"without bound .*at time"):
+        ov.solve(problem, ov.draw(problem, 60, seed=1), [1e-5, 50.0])
+
+
+def test_quadrature_given_each_component() -> None:
+    """Students of another activation than their teacher, by rules in four fields; false alarms one in a thousand."""
+    problem = ov.Problem(
+        data=ov.HiddenManifold(ratio=0.5, latent=ov.LatentMixture(2, 2.0)),
+        teacher=ov.Committee(1),
+        student=ov.Committee(1, "tanh", train_readout=True),
+        algorithm=ov.OnlineSGD(0.2),
+    )
+    start, times = ov.draw(problem, 200, seed=3), [1.0, 4.0]
+    theory = ov.solve(problem, start, times)
+    assert "quadrature" in theory.data.attrs["averages"]
+    runs = ov.train(problem, start, times, runs=12, seed=2, progress=False)
+    assert ov.compare(theory, runs, level=1e-3, resolve=0.3, finite_size=False).verdict == "agrees"
+
+
+@pytest.mark.parametrize(
+    "latent",
+    [
+        ov.LatentMixture(100, 0.9, label="coordinate", means="scalar"),
+        ov.LatentMixture(8, 1.0, label="coordinate"),
+        ov.LatentMixture(4, 0.75, label="coordinate"),
+    ],
+)
+def test_variances_of_the_latent_count_as_means_do(latent: ov.LatentMixture) -> None:
+    """Components without much of a mean but of another variance are no weak mixtures; one false alarm in a thousand."""
+    problem = hidden(latent=latent)
+    start, times = ov.draw(problem, 300, seed=1), [2.0, 8.0]
+    assert problem.data.at(300).strength > WEAK
+    runs = ov.train(problem, start, times, runs=12, seed=2, progress=False)
+    theory = ov.solve(problem, start, times)
+    assert ov.compare(theory, runs, level=1e-3, resolve=0.4, finite_size=False).verdict == "agrees"

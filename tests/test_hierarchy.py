@@ -84,7 +84,7 @@ def test_refusals() -> None:
         ov.solve(many, ov.draw(many, 1000), [1], system="moments")
     with pytest.raises(ov.InputError, match="unknown system"):
         ov.solve(p, start, [1], system=None)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ov.InputError, match="moment hierarchy does not follow"):
+    with pytest.raises(ov.InputError, match="moments equations do not follow"):
         ov.solve(p, start, [1], system="moments", levels=True)
 
 

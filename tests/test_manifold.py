@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.special import erf
 
 import overlaps as ov
 from manifolds import DATA, apart, hidden, reference
@@ -230,6 +231,7 @@ def test_specs_files_and_equality(tmp_path: Path) -> None:
         ({"ratio": None, "features": "missing.npy"}, "no file missing.npy"),
         ({"nonlinearity": "cube"}, "cube"),
         ({"nonlinearity": np.ones_like}, "is constant"),
+        ({"nonlinearity": lambda u: u**9}, "by its standard deviation"),
         ({"nonlinearity": lambda u: np.exp(u**2 / 4)}, "c"),
         ({"latent": 3}, "expected None"),
         ({"centre": 1}, "centre"),
@@ -266,7 +268,62 @@ def test_what_a_hidden_manifold_cannot_do_says_why() -> None:
         ov.draw(hidden(features="hadamard"), 100)
     with pytest.raises(ov.InputError, match="other eigenvalues"):
         ov.solve(hidden(seed=1), start, [1.0])
+    hadamard = hidden(features="hadamard")
+    with pytest.raises(ov.InputError, match="other features"):
+        ov.solve(hidden(features="hadamard", seed=1), ov.draw(hadamard, 64), [1.0])
+    with pytest.raises(ov.InputError, match="overlap chain"):
+        ov.check_scaling(problem, [20, 40])
+    with pytest.raises(ov.InputError, match="reads the latent"):
+        ov.train(problem, start, [1.0], runs=1, observe=ov.spectra.Observer(), progress=False)
+    with pytest.raises(ov.InputError, match="reads the latent"):
+        ov.spectra.population(problem, start)
     with pytest.raises(ov.InputError, match="same inputs"):
         ov.laws.plateau(problem)
     with pytest.raises(ov.InputError, match="teacher: these inputs carry no labels"):
         ov.Problem(data=ov.HiddenManifold(ratio=0.5), student=ov.Committee(2), algorithm=ov.OnlineSGD(0.2))
+
+
+@pytest.mark.parametrize(
+    ("data", "size", "dropped"),
+    [({"latent_dim": 20}, 100, 0.16), ({"latent_dim": 20, "nonlinearity": "relu"}, 100, 0.2), ({}, 1000, 0.0045)],
+)
+def test_what_gaussian_equivalence_leaves_out(data: dict[str, object], size: int, dropped: float) -> None:
+    """For Gaussian features ρ² is 3/D² and ρ³ 15/D³ in mean square; at the largest that is taken, training agrees."""
+    data = {"ratio": None if "latent_dim" in data else 0.5, **data}
+    problem = hidden(**data)
+    realised = problem.data.at(size)
+    assert realised.dropped == pytest.approx(dropped, rel=0.2)
+    if size > 200:
+        return
+    start, times = ov.draw(problem, size, seed=1), [1.0, 4.0]
+    runs = ov.train(problem, start, times, runs=20, seed=2, progress=False)
+    X, nu, _ = realised.draw(np.random.default_rng(3), 20_000, start.teacher)
+    fields = X @ start.student.T / np.sqrt(size)
+    out = [erf(h / np.sqrt(2)) @ r for h, r in ((fields, start.v), (nu, start.u))]
+    real = (out[0] - out[1]) ** 2 / 2
+    predicted = ov.solve(problem, start, [0.0]).data["error"].item()
+    assert abs(real.mean() - predicted) < 5 * real.std() / np.sqrt(20_000) + 0.05 * predicted
+    theory = ov.solve(problem, start, times)
+    assert np.all(np.abs(theory.data["error"][0] - runs.data["error"].mean("run")) < 0.1 * theory.data["error"][0])
+
+
+@pytest.mark.parametrize(
+    ("data", "size", "message"),
+    [
+        ({"latent_dim": 5}, 100, "too alike"),
+        ({"features": np.tile(np.random.default_rng(0).standard_normal((50, 100)), 2)}, 200, "too alike"),
+        ({"features": 1 + 0.5 * np.random.default_rng(0).standard_normal((50, 100))}, 100, "too alike"),
+        (
+            {"features": np.eye(100), "latent": ov.LatentMixture(2, 5.0, label="coordinate")},
+            100,
+            "sum many coordinates",
+        ),
+    ],
+)
+def test_features_without_a_gaussian_equivalent(data: dict[str, object], size: int, message: str) -> None:
+    problem = hidden(ratio=None, **data)
+    start = ov.draw(problem, size, seed=1)
+    with pytest.raises(ov.InputError, match=message):
+        ov.solve(problem, start, [1.0])
+    with pytest.warns(UserWarning, match="is not that of the inputs"):
+        ov.train(problem, start, [0.1], runs=1, progress=False)

@@ -8,14 +8,14 @@ the weights and their fluctuations Ξ_kl = Cov(W_k, W_l), an N × N matrix for e
     dΞ/dt = −η (H Ξ + Ξ Hᵀ) − 2 ηβ Ξ + η² Σ_s p_s S^s ⊗ Φ^s,         H = Σ_s p_s D_λ^s ⊗ Φ^s
     Q^s = (W̄ Φ^s W̄ᵀ + Tr Φ^s Ξ)/N,    m_s = W̄ a_s/√N,    R^s = W̄ t_s/√N
 
-Means of length |a_s|² = O(N) make m_s fast: it moves by O(η) in one step, and fluctuates about its mean by an amount that
-does not vanish with N. Their covariance, M of (k, s) and (l, r), moves at the same pace as they do,
+Means of length |a_s|² = O(N) make m_s fast: it moves by O(η) in one step, and fluctuates about its mean by an amount
+that does not vanish with N. Their covariance, M of (k, s) and (l, r), moves at the same pace as they do,
 
     dM/dt = −ηN (A M + M Aᵀ) − 2 ηβ M + η² N B,    A = p_r g_sr D_kl^r,   B = Cov_q(g_sq δ_k),   g_sr = a_s·a_r/N
 
-with the covariance B over components and inputs; for a field given component s it is further variance, and M_ss is added
-to Q^s. So taken, means and their fluctuations are exact for N → ∞ to first order in η; beyond are fluctuations so large
-that they are not Gaussian.
+with the covariance B over components and inputs; for a field given component s it is further variance: M_ss is added to
+Q^s. So taken, means and their fluctuations are exact for N → ∞ to first order in η, and refused where ηA exceeds one
+half: one step moves a mean by that share of its way.
 
 Ξ is slow and takes a few hundred Heun steps in single precision, 4 P K² N³ operations each; between them W̄ follows an
 adaptive Runge-Kutta method. The whole is done twice, with steps of Ξ of twice the length; the difference is the
@@ -46,8 +46,9 @@ WEAK = 0.2  # strength up to which one covariance serves all components (tests m
 # a step of the fluctuations is this share of the time, counted from FIRST/rate before the start, and at most LONGEST
 # over the fastest rate of H, of which Heun's method is stable up to one
 GROWTH, FIRST, LONGEST = 0.2, 0.02, 0.4
-LARGEST = 6e8  # numbers in Ξ
-BUDGET = 100_000  # evaluations of the averages
+LARGEST = 4e7  # numbers in Ξ, of which a step takes a few seconds
+LEAP = 0.5  # share of its way that one step may move a fast mean, ηA, before a differential equation fails (tests)
+BUDGET = 30_000  # evaluations of the averages
 
 
 def strong(problem: Problem, start: Start) -> float | None:
@@ -114,16 +115,23 @@ class Drift:
         dM = self.rate * self._means(M, each)
         return np.concatenate([-self.rate * pull.ravel(), -self.readout_rate * dv, dM.ravel()])
 
+    def pull_of_means(self, each: list[Averages]) -> Array:
+        """A, (PK, PK)."""
+        K, P = self.K, len(each)
+        A = np.empty((P, K, P, K))
+        for s, (p, a) in enumerate(zip(self.parts.weights, each, strict=True)):
+            A[:, :, s] = p * np.multiply.outer(self.gram[:, s], a.D[:, :K])
+        return A.reshape(P * K, P * K)
+
     def _means(self, M: Array, each: list[Averages]) -> Array:
         """dM/dt over η, (PK, PK)."""
         K, P, g = self.K, len(each), self.gram
-        A, B, step = np.empty((P, K, P, K)), np.zeros((P, K, P, K)), np.zeros((P, K))
+        B, step = np.zeros((P, K, P, K)), np.zeros((P, K))
         for s, (p, a) in enumerate(zip(self.parts.weights, each, strict=True)):
-            A[:, :, s] = p * np.multiply.outer(g[:, s], a.D[:, :K])
             B += p * np.einsum("i,j,kl->ikjl", g[:, s], g[:, s], a.S)
             step += p * np.outer(g[:, s], a.E)
         B -= np.multiply.outer(step, step)
-        pull = A.reshape(M.shape) @ M
+        pull = self.pull_of_means(each) @ M
         return self.N * (self.noise * B.reshape(M.shape) - pull - pull.T) - 2 * self.decay * M
 
 
@@ -220,6 +228,10 @@ class _Run:
             self._move(target, times)
             return
         before = drift.averages(t, self.solver.y)[2]
+        leap = drift.rate * float(np.abs(np.linalg.eigvals(drift.pull_of_means(before))).max())
+        if leap > LEAP:
+            reason = f"one step moves the mean of a field by {leap:.2g} of its way, too far for an equation in time"
+            raise self._stopped(f"{reason} (at most {LEAP:g})", "m", times)
         h = stride * min(GROWTH * (t + FIRST / drift.rate), LONGEST / cloud.fastest(before))
         end = t + h if t + h < target * (1 - 1e-9) else target
         h = end - t
@@ -293,26 +305,40 @@ def solve_conditional(problem: Problem, start: Start, times: Array, how: Method,
             "or GradientFlow, which has none"
         )
     wanted = 1e-2 if accuracy is None else accuracy
+    if isinstance(how, LossQuadrature):
+        how = how.coarser().coarser()  # for less accuracy than the levels ask for
+    while True:
+        fine, worst, reached = _twice(problem, start, times, how)
+        seconds = clock.perf_counter() - began
+        fine.data.attrs["cost"] += f", {seconds:.2g} s"
+        fine.data.attrs["averages"] += ", given each component"
+        if reached <= wanted:
+            return fine
+        better = how.finer() if isinstance(how, LossQuadrature) else None
+        if better is None:
+            break
+        how = better
+    raise NumericalError(
+        f"macro: {worst} reached a relative accuracy of {reached:.1e} where {wanted:.1e} was asked; pass "
+        f"accuracy={reached * 1.5:.0e} to accept it",
+        quantity=worst,
+        time=float(times[-1]),
+        partial=fine,
+    )
+
+
+def _twice(
+    problem: Problem, start: Start, times: Array, how: ClosedForm | LossQuadrature
+) -> tuple[Trajectory, str, float]:
+    """A solution with its accuracy, the variable that is worst relative to its largest value, and by how much."""
     bar = tqdm(total=2 * float(times[-1]), desc="macro", unit="t", delay=2, disable=None)
     with bar, np.errstate(over="ignore", invalid="ignore"):  # trial steps may overflow; what is kept is checked
         rough = _Run(problem, start, how.coarser(), 1e-4).follow(times, 2.0, bar)
         fine = _Run(problem, start, how, 1e-5).follow(times, 1.0, bar)
-    worst, reached = "", 0.0
+    relative: dict[str, float] = {}
     for name in fine.variables:
         apart = float(np.abs(fine.data[name] - rough.data[name]).max())
         fine.data[name].attrs["accuracy"] = apart
-        relative = apart / max(float(np.abs(fine.data[name]).max()), 1e-3)
-        if relative >= reached:
-            worst, reached = name, relative
-    seconds = clock.perf_counter() - began
-    fine.data.attrs["cost"] += f", {seconds:.2g} s"
-    fine.data.attrs["averages"] += ", given each component"
-    if reached > wanted:
-        raise NumericalError(
-            f"macro: {worst} reached a relative accuracy of {reached:.1e} where {wanted:.1e} was asked; pass "
-            f"accuracy={reached * 1.5:.0e} to accept it",
-            quantity=worst,
-            time=float(times[-1]),
-            partial=fine,
-        )
-    return fine
+        relative[name] = apart / max(float(np.abs(fine.data[name]).max()), 1e-3)
+    worst = max(relative, key=lambda name: relative[name])
+    return fine, worst, relative[worst]

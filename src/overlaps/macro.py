@@ -18,6 +18,7 @@ from scipy.integrate import DOP853, RK45
 from .averages import ClosedForm, Method, method_for
 from .checks import grid, number
 from .conditional import WEAK, solve_conditional, strong
+from .data import HiddenManifold
 from .errors import InputError, NumericalError, unknown
 from .hierarchy import MomentHierarchy
 from .implicit import Radau, implicit_cost, is_stiff
@@ -126,6 +127,8 @@ def solve(
     """
     began = clock.perf_counter()
     check(problem, start)
+    if isinstance(problem.data, HiddenManifold) and start.size is not None:
+        problem.data.at(start.size).check_equivalence()
     strength = strong(problem, start)
     if not isinstance(system, str) or system not in ("auto", "conditional", *SYSTEMS):
         raise unknown("system", str(system), ["auto", "conditional", *SYSTEMS])
@@ -137,7 +140,8 @@ def solve(
             f"{WEAK:g}); use system='conditional', or a smaller bound"
         )
     if levels and system != "levels":
-        raise InputError(f"levels: the {system} equations do not follow them; use system='levels'")
+        instead = "leave levels out" if system == "conditional" else "use system='levels'"
+        raise InputError(f"levels: the {system} equations do not follow them; {instead}")
     t = grid(times)
     how = method_for(problem, start.u, method)
     if system == "conditional":

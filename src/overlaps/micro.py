@@ -10,6 +10,7 @@ the fields that the weights have given each component. How steps are taken: `ove
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from copy import copy, deepcopy
 from typing import Protocol
@@ -234,6 +235,14 @@ def train(
         seen = np.where(np.abs(exact[first] - steps) < 1e-6, at[first], steps / start.student.shape[1])
         observed = Observed(seen, observe.variables(problem, start))
     kind = HiddenWeights if isinstance(problem.data, HiddenManifold) else Weights
+    if isinstance(problem.data, HiddenManifold) and start.size is not None:
+        try:
+            problem.data.at(start.size).check_equivalence()
+        except InputError as error:
+            warnings.warn(
+                f"error is the Gaussian average of these weights, which is not that of the inputs: {error}",
+                stacklevel=2,
+            )
     walker = kind(problem, start, observe, looks)
     return record(
         "micro", walker, problem, start, times, runs, seed, levels=levels, progress=progress, observed=observed

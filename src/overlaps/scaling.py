@@ -95,6 +95,10 @@ def check_scaling(
     if len(sizes) < 2:
         raise InputError("sizes: expected at least two different sizes")
     runs = whole("runs", runs, least=10)
+    if problem.data.reads_latent:
+        raise InputError(
+            "data: sizes are compared by the overlap chain, which a hidden manifold does not have; use train"
+        )
     if start is None:
         start = draw(problem, sizes[-1], seed=seed, scale=0.5)
     starts = [start.at_size(problem, n) for n in sizes]

@@ -286,6 +286,13 @@ class Start:
         expected = problem.data.fractions if self.size is None else problem.data.dimensions(self.size) / self.size
         if not np.allclose(self.fractions, expected, atol=1e-12):
             raise InputError("start: was made for other fractions of the levels; draw the start for this problem")
+        if self.latent is not None and self.student is not None and self.teacher is not None:
+            # features of other seeds may have the same eigenvalues
+            data, N = problem.data, self.student.shape[1]
+            rows = data.turned(data.teacher_rows(self.teacher, N))
+            A = block_overlaps(data.turned(self.student), rows, data.dimensions(N))[1]
+            if not np.allclose(A, self.R, atol=1e-9 * max(1.0, np.abs(A).max(initial=0.0))):
+                raise InputError("start: was made for other features; draw the start for this problem")
         if not self.own_readouts:
             for name, mine, theirs in (
                 ("student", self.v, problem.student.readouts),

@@ -93,7 +93,7 @@ def gaussian_averages(
     v = problem.student.readouts if student_readout is None else array("student_readout", student_readout, (k,))
     u = problem.teacher_readouts if teacher_readout is None else array("teacher_readout", teacher_readout, (m,))
     how = method_for(problem, u, method)
-    components = problem.data.mean_gram(problem.data.fractions).shape[-1]
+    components = problem.data.components.weights.size if problem.data.has_means else 0
     if means is None and components:
         raise InputError(
             f"means: the inputs have {components} means; give those of the fields, ({k + m}, {components})"

@@ -23,7 +23,6 @@ from .rules import unit_rule
 
 CERTAIN = 10.0  # standard deviations from zero at which a sign is taken for certain: it fails with probability 1e-23
 
-
 _X6, _W6 = unit_rule(6)
 _X12, _W12 = unit_rule(12)
 _X20, _W20 = unit_rule(20)

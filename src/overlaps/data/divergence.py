@@ -124,10 +124,14 @@ def line_information(p: Array, centres: Array) -> tuple[Array, Array]:
 
 def _trapezoidal(weights: Array, places: Array, nodes: int, spacing: float) -> Array:
     """∫ Σ_s p_s φ(y − c_s) ln [p(s | y)/p_s] dy by a sum over nodes, (rows,)."""
-    y = -RADIUS + spacing * np.arange(nodes)
-    exponents = -0.5 * (y[None, :, None] - places[:, None, :]) ** 2
-    relative = exponents - _log_sum(exponents, weights[:, None, :])
-    return np.einsum("rs,rys,rys->r", weights, np.exp(exponents), relative) * (spacing / np.sqrt(2 * np.pi))
+    total = np.zeros(len(places))
+    length = max(1, BLOCK // places.size)
+    for low in range(0, nodes, length):
+        y = -RADIUS + spacing * np.arange(low, min(low + length, nodes))
+        exponents = -0.5 * (y[None, :, None] - places[:, None, :]) ** 2
+        relative = exponents - _log_sum(exponents, weights[:, None, :])
+        total += np.einsum("rs,rys,rys->r", weights, np.exp(exponents), relative)
+    return total * (spacing / np.sqrt(2 * np.pi))
 
 
 def sampled_information(p: Array, centres: Array, samples: int, seed: int) -> tuple[float, float]:

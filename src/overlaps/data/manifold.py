@@ -106,7 +106,13 @@ class HiddenManifold:
         put("seed", whole("seed", self.seed, least=0))
         put("_sizes", {})
         equivalent = self.equivalent
-        if equivalent.c - equivalent.a**2 <= 1e-12 * equivalent.c:
+        variance = equivalent.c - equivalent.a**2
+        if variance > 1e6:
+            raise InputError(
+                f"nonlinearity: inputs would have a variance of {variance:.2g}, beyond any useful rate; divide "
+                f"{self.f.name} by its standard deviation {np.sqrt(variance):.3g}"
+            )
+        if variance <= 1e-12 * equivalent.c:
             raise InputError(
                 f"nonlinearity: {self.f.name} is constant, so that inputs say nothing; use another function"
             )
@@ -140,6 +146,13 @@ class HiddenManifold:
     def equivalent(self) -> GaussianEquivalent:
         """a, b, c of the non-linearity."""
         return gaussian_equivalent(self.f)
+
+    @cached_property
+    def second_coefficient(self) -> float:
+        """E (u² − 1) f(u)/√2, the second Hermite coefficient."""
+        f = self.f
+        raised = Nonlinearity(f"u {f.name}", lambda u: u * f.function(u), f.kinks)
+        return (gaussian_equivalent(raised).b - self.equivalent.a) / np.sqrt(2)
 
     @property
     def offset(self) -> float:

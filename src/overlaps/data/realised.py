@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import InputError
 from .inputs import TeacherFields
 from .nonlinearity import moments
 
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from .manifold import HiddenManifold
 
 Array = NDArray[np.float64]
+ALIKE = (
+    0.3  # covariance, relative to the variance, that Gaussian equivalence may leave out (tests measure what it costs)
+)
+FEW = 0.1  # one over the number of latent coordinates in an input that the central limit theorem needs
 ROUNDING = 1e-12  # eigenvalues that differ by this share of the largest are one
 
 
@@ -113,15 +118,45 @@ class Realised:
 
     @cached_property
     def strength(self) -> float:
-        """How far components are from the standard normal latent: the largest relative change of what x is made of.
+        """How far components are from the standard normal latent; what one covariance for all costs goes as its square.
 
-        The largest, over components, of the root mean squares (over coordinates) of a_s/√(c − a²), b_s/b − 1 and
-        scale − 1. It is zero for the standard normal latent and of order one for a strong mixture.
+        The largest, over components, of the root mean square of a_s/σ and of the roots of those of (b_s − b)/σ and
+        scale − 1 (over coordinates), which change covariances at first order; σ² = c − a². Zero for a standard latent.
         """
         parts, f = self.parts, self.data.equivalent
         spread = np.sqrt(f.c - f.a**2)
         changes = [parts.mean / spread, (parts.slope - f.b) / spread, (parts.scale - 1)[None]]
-        return max(float(np.sqrt((change**2).mean(1)).max()) for change in changes)
+        sizes = [float(np.sqrt((change**2).mean(1)).max()) for change in changes]
+        return max(sizes[0], np.sqrt(sizes[1]), np.sqrt(sizes[2]))
+
+    @cached_property
+    def dropped(self) -> float:
+        """Covariance of the inputs that Gaussian equivalence leaves out, relative to their variance.
+
+        With correlations ρ = FᵀF/D of the u and the second Hermite coefficient h of f it is at most h² ρ² and
+        (c − a² − b² − h²) |ρ|³ between two inputs; the root mean square over rows of their sum, in units of c − a².
+        """
+        f, h = self.data.equivalent, self.data.second_coefficient
+        rho = np.abs(self.F.T @ self.F / self.D)
+        np.fill_diagonal(rho, 0.0)
+        left = h**2 * rho**2 + max(f.rest - h**2, 0.0) * rho**3
+        return float(np.sqrt((left**2).sum(1).mean()) / (f.c - f.a**2))
+
+    def check_equivalence(self) -> None:
+        """Refuse features whose inputs have no Gaussian equivalent."""
+        if self.dropped > ALIKE:
+            raise InputError(
+                "features: they are too alike for Gaussian equivalence, which leaves out covariances of "
+                f"{self.dropped:.2g} of the variance of the inputs (at most {ALIKE:g}); use a larger D (now "
+                f"{self.D} for {self.N} inputs), features that differ, or train"
+            )
+        latent = self.data.latent
+        share = float((self.F**4).sum(0).mean() / self.D**2)
+        if latent is not None and latent.label == "coordinate" and share > FEW:
+            raise InputError(
+                "features: a label per coordinate needs inputs that sum many coordinates of the latent, these have "
+                f"about {1 / share:.0f} (at least {1 / FEW:.0f}); use label='sample', features that mix, or train"
+            )
 
     def draw(self, rng: np.random.Generator, count: int, B: Array) -> tuple[Array, Array, NDArray[np.int64]]:
         """Inputs (count, N), fields (count, M) of the teacher B (M, D) and components (count,)."""

@@ -1,0 +1,196 @@
+"""Claims about training on mixtures: how far SGD is from the Gaussian equations, and whether standardising helps.
+
+Runs on a mixture and the equations of the standard normal latent share start and features. Their distance is the
+tLog-RMSE M over log-spaced times from the first step on; runs scatter about their own mean by a distance, too, which is
+what M is where the equations are right. In eq. (17) it is open whether the label of the component is drawn for a sample
+or for each of its coordinates: both are measured.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+import overlaps as ov
+
+from .. import Measurement, verdict
+from .model import LABELS, SIZE, STEPS, VARIABLES, listed, problem, start
+from .paper import PAPER
+
+Array = NDArray[np.float64]
+ACTIVATIONS = ("relu", "erf")
+
+
+class Ground:
+    """The equations of the standard normal latent from one start, and how far runs on latents are from them."""
+
+    def __init__(self, activation: str, size: int, time: float, seed: int = 1) -> None:
+        self.activation, self.size, self.seed = activation, size, seed
+        self.times = ov.logtimes(1 / size, time, 40)
+        self.theory = self.solve(None)
+
+    def begin(self, latent: ov.LatentMixture | None) -> tuple[ov.Problem, ov.Start]:
+        """The problem with a latent, and its start, which has the same weights for all."""
+        task = problem(self.activation, latent, features=self.seed)
+        return task, start(task, self.size, self.seed)
+
+    def solve(self, latent: ov.LatentMixture | None) -> ov.Trajectory:
+        """The equations of a latent."""
+        return ov.solve(*self.begin(latent), self.times)
+
+    def train(self, latent: ov.LatentMixture | None, runs: int, seed: int = 0) -> ov.Trajectory:
+        """SGD on a latent."""
+        return ov.train(*self.begin(latent), self.times, runs=runs, seed=seed, progress=False)
+
+    def distance(self, latent: ov.LatentMixture | None, runs: int, seed: int = 0) -> ov.Discrepancy:
+        """M of runs on a latent."""
+        return ov.tlog_rmse(self.theory, self.train(latent, runs, seed), VARIABLES)
+
+
+def scale(quick: bool) -> tuple[int, float]:
+    """Size and time: small ones, or the paper's."""
+    return (200, 25.0) if quick else (SIZE, STEPS / SIZE)
+
+
+def row(values: dict[str, float] | None) -> Array:
+    """Values of Q, R, v, (3,)."""
+    assert values is not None
+    return np.array([values[name] for name in VARIABLES])
+
+
+@PAPER.claim(
+    "standardised",
+    statement="on standardised mixtures, m = 2, alpha = 9, SGD follows the equations of the Gaussian latent (figures "
+    "4, 5, S4); corrected: if a label is drawn for each coordinate; with one for a sample it does not",
+    expected="holds corrected",
+)
+def standardised(quick: bool) -> Measurement:
+    """M of Q, R, v over the scatter of runs on the normal latent, labels per sample or per coordinate, ReLU and erf."""
+    (size, time), runs = scale(quick), 4 if quick else 8
+    notes: list[str] = []
+    found: dict[str, list[Array]] = {label: [] for label in LABELS}
+    for activation in ACTIVATIONS:
+        ground = Ground(activation, size, time)
+        scatter = row(ground.distance(None, runs, seed=1).floor)
+        notes.append(f"{activation}: scatter {listed(scatter)}")
+        for label in LABELS:
+            M = row(ground.distance(ov.LatentMixture(2, 9.0, label=label, standardise="population"), runs).rmse)
+            found[label].append(M / scatter)
+            notes.append(f"per {label} {listed(M)}")
+    far, near = float(np.max(found["sample"])), float(np.max(found["coordinate"]))
+    judged = verdict(far, near, 2.0)  # both are good to some 30 %, as few runs are
+    if judged == "holds corrected" and np.min(found["sample"]) < 3:
+        judged = "fails"  # the correction says that nothing agrees with one label per sample
+    note = f"largest ratio with one label per sample; M of Q, R, v: {', '.join(notes)}; N = {size}"
+    return Measurement(judged, far, 0.3 * far, note)
+
+
+@PAPER.claim(
+    "un-standardised",
+    statement="on mixtures as they are SGD departs from the Gaussian equations, and M of Q and v reaches a limit as KL "
+    "grows (figures 3, S3); corrected: for erf; for ReLU, with one label per sample, it stays from alpha = 1 to 9 and "
+    "grows beyond, as targets do; with labels per coordinate that of Q grows from alpha = 1 on",
+    expected="holds corrected",
+)
+def unstandardised(quick: bool) -> Measurement:
+    """Growth of M of Q, R, v, mean over mixtures, from α = 1 to 9 and from 9 to 81: less than twofold is none."""
+    (size, time), mixtures = scale(quick), 3 if quick else 4
+    bounds = {
+        ("relu", "sample"): (1.0, 9.0, 81.0),
+        ("relu", "coordinate"): (1.0, 9.0),
+        ("erf", "sample"): (9.0, 81.0),
+        ("erf", "coordinate"): (9.0, 81.0),
+    }
+    grounds = {activation: Ground(activation, size, time) for activation in ACTIVATIONS}
+    normal = {activation: row(ground.distance(None, runs=2).rmse) for activation, ground in grounds.items()}
+    notes = [f"{activation} on the normal latent {listed(M)}" for activation, M in normal.items()]
+    growth: dict[tuple[str, str], Array] = {}
+    departs, error = True, 0.0
+    for (activation, label), several in bounds.items():
+        M = np.empty((len(several), mixtures, len(VARIABLES)))
+        for i, bound in enumerate(several):
+            for seed in range(mixtures):
+                latent = ov.LatentMixture(2, bound, label=label, seed=seed)
+                M[i, seed] = row(grounds[activation].distance(latent, runs=1).rmse)
+        mean, spread = M.mean(1), M.std(1, ddof=1) / np.sqrt(mixtures)
+        departs &= bool((mean[several.index(9.0)] > 3 * normal[activation]).all())
+        growth[activation, label] = mean[1:] / mean[:-1]
+        if (activation, label) == ("relu", "sample"):
+            error = float(growth[activation, label][1, 0] * np.hypot(*(spread / mean)[1:, 0]))
+        notes.append(
+            f"{activation}, per {label} "
+            + "; ".join(f"{listed(m)} at {b:g}" for m, b in zip(mean, several, strict=True))
+        )
+    Q_and_v = [0, 2]
+    one, each = growth["relu", "sample"], growth["relu", "coordinate"]
+    bounded = all(growth["erf", label].max() < 2 for label in LABELS)
+    as_printed = departs and bounded and one[:, Q_and_v].max() < 2 and each[:, Q_and_v].max() < 2
+    corrected = departs and bounded and one[0, Q_and_v].max() < 2 < min(one[1, 0], each[0, 0])
+    judged = "holds" if as_printed else "holds corrected" if corrected else "fails"
+    note = f"growth of M of Q from alpha = 9 to 81, ReLU, one label; M of Q, R, v: {', '.join(notes)}; N = {size}"
+    return Measurement(judged, float(one[1, 0]), error, note)
+
+
+@PAPER.claim(
+    "kl",
+    statement="the KL divergence of the mixture from N(0, I) grows with alpha and falls with the number m of "
+    "components (figure S2); corrected: that of a single coordinate; that of the vector with one label, alpha^2/6 per "
+    "dimension, grows with alpha but depends on m by (ln m)/D at most",
+    expected="holds corrected",
+)
+def kl(quick: bool) -> Measurement:
+    """KL of a coordinate, and of the vector per dimension, D = 500, for centres of mean square α²/3 and m = 2, 4, 8."""
+    bounds = (0.5, 1.0, 3.0, 9.0) if quick else (0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 7.0, 9.0)
+    many, D, seeds = (2, 4, 8), 500, 1 if quick else 4
+    found = np.empty((2, len(many), len(bounds), seeds))
+    grows = True
+    for i, m in enumerate(many):
+        for seed in range(seeds):
+            each = [ov.LatentMixture(m, bound, seed=seed).divergence(D) for bound in bounds]
+            raw = np.array([(d.coordinate, d.joint) for d in each])
+            grows &= bool((np.diff(raw, axis=0) > 0).all())
+            # the mean square of the centres, which differs from draw to draw, says nothing about m
+            found[:, i, :, seed] = (raw - [[d.upper] for d in each] + np.square(bounds)[:, None] / 6).T
+    coordinate, joint = found.mean(-1)
+    apart, most = float(np.ptp(joint, axis=0).max()), float(np.log(max(many)) / D)
+    falls = bool((np.diff(coordinate, axis=0) < 0).all())
+    judged = "fails" if not (grows and falls) else "holds corrected" if apart <= most else "holds"
+    notes = [
+        f"at alpha = {bound:g} {listed(coordinate[:, j])} of a coordinate, {listed(joint[:, j])} of the vector"
+        for j, bound in enumerate(bounds)
+    ]
+    note = f"largest difference between m of that of the vector; m = 2, 4, 8: {'; '.join(notes)}"
+    return Measurement(judged, apart, most, note)
+
+
+@PAPER.claim(
+    "conditional",
+    statement="training on mixtures with one label per sample needs more than the Gaussian theory; found here: fields are "
+    "Gaussian given the component, and equations for the mean and the fluctuations of the weights, and of the means of the "
+    "fields, describe SGD, standardised or not: they are at least three times nearer to it",
+    expected="holds",
+)
+def conditional(quick: bool) -> Measurement:
+    """Distance of mean SGD (Q, R, v) from conditional equations over that from Gaussian ones, α = 9, t ≤ 20."""
+    size, runs = (100, 6) if quick else (500, 10)
+    largest, notes = 0.0, []
+    for activation in ACTIVATIONS:
+        ground = Ground(activation, size, 20.0)
+        for standardise in (None, "population"):
+            latent = ov.LatentMixture(2, 9.0, standardise=standardise)
+            theory, simulation = ground.solve(latent), ground.train(latent, runs)
+            near, far = (
+                np.array([distance(simulation, other, name) for name in VARIABLES]) for other in (theory, ground.theory)
+            )
+            largest = max(largest, float(np.linalg.norm(near) / np.linalg.norm(far)))
+            scatter = row(ov.tlog_rmse(theory, simulation, VARIABLES).floor)
+            how = "standardised" if standardise else "as it is"
+            notes.append(f"{activation}, {how} {listed(near)}, Gaussian {listed(far)} ({listed(scatter)} by scatter)")
+    note = f"largest; distances of Q, R, v: {'; '.join(notes)}; N = {size}, {runs} runs"
+    return Measurement("holds" if largest < 1 / 3 else "fails", largest, 0.05, note)
+
+
+def distance(simulation: ov.Trajectory, theory: ov.Trajectory, name: str) -> float:
+    """Root mean square over entries and times of the mean of runs less a theory."""
+    off = simulation.data[name].mean("run") - theory.data[name].isel(run=0)
+    return float(np.sqrt((off**2).mean()))
