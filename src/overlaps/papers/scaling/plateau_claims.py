@@ -226,7 +226,7 @@ def escape_scaling(quick: bool) -> Measurement:
 
     def at(M: int, L: int, beta: float = 0.25) -> tuple[float, float]:
         problem = _first_order(M, L, beta)
-        return ov.laws.plateau(problem).escape_time, float(np.mean(np.array(problem.data.spectrum.eigenvalues) ** 2))
+        return ov.laws.plateau(problem).escape_time, float(np.mean(problem.data.eigenvalues**2))
 
     def power(few: tuple[float, float], many: tuple[float, float], ratio: float) -> tuple[float, float]:
         """Powers of τ, and of τ T⁽²⁾."""

@@ -165,9 +165,9 @@ def kl(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "conditional",
-    statement="training on mixtures with one label per sample needs more than the Gaussian theory; found here: fields are "
-    "Gaussian given the component, and equations for the mean and the fluctuations of the weights, and of the means of the "
-    "fields, describe SGD, standardised or not: they are at least three times nearer to it",
+    statement="training on mixtures with one label per sample needs more than the Gaussian theory; found here: fields "
+    "are Gaussian given the component, and equations for mean and fluctuations of the weights, and of the means "
+    "of the fields, describe SGD, standardised or not: they are at least three times nearer to it",
     expected="holds",
 )
 def conditional(quick: bool) -> Measurement:
