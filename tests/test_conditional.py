@@ -257,6 +257,18 @@ def test_refusals() -> None:
         ov.solve(fast, ov.draw(fast, 60, seed=1), [0.01, 50.0])
 
 
+def test_work_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = hidden(latent=ov.LatentMixture(2, 3.0))
+    start = ov.draw(problem, 60, seed=1)
+    monkeypatch.setattr(conditional, "BUDGET", 50)
+    with pytest.raises(ov.NumericalError, match="50 evaluations of the averages did not suffice") as caught:
+        ov.solve(problem, start, [0.01, 10.0])
+    assert caught.value.partial is not None and caught.value.partial.time.size == 1
+    monkeypatch.setattr(conditional, "LARGEST", 1e4)
+    with pytest.raises(ov.InputError, match="size of at most 50"):
+        ov.solve(problem, start, [0.01, 10.0])
+
+
 def test_fluctuations_that_diverge_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conditional, "LEAP", np.inf)
     problem = ov.Problem(

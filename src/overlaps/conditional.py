@@ -256,7 +256,7 @@ class _Run:
             wanted = solver.h_abs
             message = solver.step()
             if self.drift.evaluations > BUDGET:
-                solver.status, message = "failed", f"{BUDGET} evaluations of the averages did not suffice"
+                raise self._stopped(f"{BUDGET} evaluations of the averages did not suffice", "m", times)
             if solver.status == "failed" or not np.abs(solver.y).max() < LIMIT:
                 reason = "the weights or their fluctuations grow without bound"
                 raise self._stopped(f"{reason} ({message})" if message else reason, "W", times)
@@ -301,8 +301,8 @@ def solve_conditional(problem: Problem, start: Start, times: Array, how: Method,
     K, N = start.student.shape
     if isinstance(problem.algorithm, OnlineSGD) and (K * N) ** 2 > LARGEST:
         raise InputError(
-            f"size: the fluctuations of {K} units of {N} inputs are {(K * N) ** 2 * 4e-9:.0f} GB; use a smaller size, "
-            "or GradientFlow, which has none"
+            f"size: the fluctuations of {K} units of {N} inputs are {(K * N) ** 2:.1e} numbers and hours of work; use "
+            f"a size of at most {LARGEST**0.5 / K:.0f}, or GradientFlow, which has none"
         )
     wanted = 1e-2 if accuracy is None else accuracy
     if isinstance(how, LossQuadrature):
