@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import erf
+from tqdm.auto import tqdm
 
 import overlaps as ov
 from manifolds import DATA, apart, hidden, reference, rms
 from overlaps import conditional
 from overlaps.averages import method_for
-from overlaps.conditional import WEAK, Drift
+from overlaps.conditional import WEAK, Drift, _Run
 from overlaps.data.latent import Conditional
 
 NAMES = ("Q", "R", "v")
@@ -140,7 +141,7 @@ def _follows(problem: ov.Problem, size: int, times: list[float], runs: int) -> d
     gaussian = ov.solve(plain, ov.draw(plain, size, seed=2), times)
     seen = ov.train(problem, start, times, runs=runs, seed=4, progress=False)
     out = {}
-    for name in NAMES:
+    for name in (*NAMES, "error"):
         mean = seen.data[name].mean("run")
         error = float(np.sqrt((seen.data[name].var("run", ddof=1) / runs).mean()))
         out[name] = rms(mean, theory.data[name][0]), rms(mean, gaussian.data[name][0]), error
@@ -185,6 +186,19 @@ def test_fluctuations_of_fast_means_count_at_large_rates(monkeypatch: pytest.Mon
     assert agrees() == "agrees"
     monkeypatch.setattr(Drift, "_means", lambda self, M, each: np.zeros_like(M))
     assert agrees() == "disagrees"
+
+
+def test_covariance_of_the_fast_means() -> None:
+    """M against the scatter of m between runs, early on and in equilibrium: 400 runs, of which 15 % are 3 sigma."""
+    problem = hidden(latent=ov.LatentMixture(2, 2.0, seed=1, weights=[0.8, 0.2]))
+    start, times = ov.draw(problem, 200, seed=5), np.array([0.025, 2.0])
+    runs = ov.train(problem, start, times, runs=400, seed=1, progress=False).data["m"].values
+    for i, time in enumerate(times):
+        solution = _Run(problem, start, method_for(problem, start.u), 1e-6)  # type: ignore[arg-type]
+        solution.follow(times[i : i + 1], 0.5, tqdm(disable=True))
+        M = solution.drift.unpack(solution.solver.y)[2]
+        seen = np.cov(runs[:, i].transpose(0, 2, 1).reshape(400, -1).T)
+        assert apart(seen, M) < 0.15 * np.abs(M).max(), time
 
 
 def test_inputs_that_are_not_centred() -> None:

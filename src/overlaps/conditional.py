@@ -11,11 +11,11 @@ the weights and their fluctuations Ξ_kl = Cov(W_k, W_l), an N × N matrix for e
 Means of length |a_s|² = O(N) make m_s fast: it moves by O(η) in one step, and fluctuates about its mean by an amount
 that does not vanish with N. Their covariance, M of (k, s) and (l, r), moves at the same pace as they do,
 
-    dM/dt = −ηN (A M + M Aᵀ) − 2 ηβ M + η² N B,    A = p_r g_sr D_kl^r,   B = Cov_q(g_sq δ_k),   g_sr = a_s·a_r/N
+    dM/dt = −ηN (A M + M Aᵀ) − 2 ηβ M + η² N B,    A = p_r g_sr D_kl^r,   B = Σ_q p_q g_sq g_qr S_kl^q
 
-with the covariance B over components and inputs; for a field given component s it is further variance: M_ss is added to
-Q^s. So taken, means and their fluctuations are exact for N → ∞ to first order in η, and refused where ηA exceeds one
-half: one step moves a mean by that share of its way.
+with g_sr = a_s·a_r/N; for a field given component s it is further variance: M_ss is added to Q^s. So taken, means and
+their fluctuations are exact for N → ∞ to first order in η, and refused where ηA exceeds one half: one step moves a mean
+by that share of its way.
 
 Ξ is slow and takes a few hundred Heun steps in single precision, 4 P K² N³ operations each; between them W̄ follows an
 adaptive Runge-Kutta method. The whole is done twice, with steps of Ξ of twice the length; the difference is the
@@ -126,11 +126,9 @@ class Drift:
     def _means(self, M: Array, each: list[Averages]) -> Array:
         """dM/dt over η, (PK, PK)."""
         K, P, g = self.K, len(each), self.gram
-        B, step = np.zeros((P, K, P, K)), np.zeros((P, K))
+        B = np.zeros((P, K, P, K))
         for s, (p, a) in enumerate(zip(self.parts.weights, each, strict=True)):
             B += p * np.einsum("i,j,kl->ikjl", g[:, s], g[:, s], a.S)
-            step += p * np.outer(g[:, s], a.E)
-        B -= np.multiply.outer(step, step)
         pull = self.pull_of_means(each) @ M
         return self.N * (self.noise * B.reshape(M.shape) - pull - pull.T) - 2 * self.decay * M
 
