@@ -17,7 +17,7 @@ with g_sr = a_s·a_r/N; for a field given component s it is further variance: M_
 their fluctuations are exact for N → ∞ to first order in η, and refused where ηA exceeds one half: one step moves a mean
 by that share of its way.
 
-Ξ is slow and takes a few hundred Heun steps in single precision, 4 P K² N³ operations each; between them W̄ follows an
+Ξ is slow and takes some fifty Heun steps in single precision, 4 P K² N³ operations each; between them W̄ follows an
 adaptive Runge-Kutta method. The whole is done twice, with steps of Ξ of twice the length; the difference is the
 accuracy stated.
 """
