@@ -38,3 +38,15 @@ def random_covariance(rng: np.random.Generator, fields: int, variance: float = 1
     """A well-conditioned random covariance of that typical variance."""
     rows = rng.standard_normal((fields, fields + 2))
     return variance * rows @ rows.T / (fields + 2)
+
+
+def half_lines(cut: np.ndarray, nodes: int, end: float = 9.0) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss-Legendre nodes beyond `cut`, to nine standard deviations, and weights with the normal density."""
+    cut = np.clip(cut, -end, end)[..., None]
+    x, w = np.polynomial.legendre.leggauss(nodes)
+    z, weight = [], []
+    for low, high in ((cut, (cut + end) / 2), ((cut + end) / 2, np.full_like(cut, end))):
+        z.append((high + low) / 2 + (high - low) / 2 * x)
+        weight.append((high - low) / 2 * w)
+    points = np.concatenate(z, -1)
+    return points, np.concatenate(weight, -1) * np.exp(-0.5 * points**2) / np.sqrt(2 * np.pi)
