@@ -74,7 +74,7 @@ class Drift:
             problem.readout_rate,
         )
         self.rows = self.parts.teacher_rows(B)
-        self.T, self.teacher_means = self.parts.teacher_fields(B)
+        self.teacher = self.parts.teacher_fields(B)
         self.extra = np.zeros((len(self.parts.weights), self.K, self.K))  # Tr Φ^s Ξ/N
         self.slope = np.zeros_like(self.extra)  # its derivative, from time `since` on
         self.noise = self.rate if isinstance(problem.algorithm, OnlineSGD) else 0.0
@@ -88,17 +88,13 @@ class Drift:
 
     def averages(self, t: float, y: Array) -> tuple[Array, Array, list[Averages]]:
         """W̄ (K, N), W̄ Φ^s (P, K, N) and the averages of each component."""
-        K, N = self.K, self.N
+        K = self.K
         W, v, M = self.unpack(y)
         through = self.parts.apply(W)
-        C = np.empty((len(through), K + len(self.B), K + len(self.B)))
-        C[:, :K, :K] = through @ W.T / N + self.extra + (t - self.since) * self.slope
+        C, means = self.parts.joined(W, through, self.rows, self.teacher)
+        C[:, :K, :K] += self.extra + (t - self.since) * self.slope
         for s in range(len(C)):
             C[s, :K, :K] += M[s * K : (s + 1) * K, s * K : (s + 1) * K]
-        C[:, :K, K:] = W @ self.rows.transpose(0, 2, 1) / N
-        C[:, K:, :K] = C[:, :K, K:].transpose(0, 2, 1)
-        C[:, K:, K:] = self.T
-        means = np.concatenate([W @ self.parts.mean.T / np.sqrt(N), self.teacher_means])
         self.evaluations += 1
         return W, through, self.how.each(C, v, means)
 

@@ -61,22 +61,26 @@ class Parts(NamedTuple):
         return TeacherFields((B * self.scale**2) @ B.T / D, B @ self.latent.T / np.sqrt(D))
 
     def apply(self, W: Array) -> Array:
-        """W Cov(x | s), (P, K, N), for weights (K, N) common to the components or (P, K, N)."""
+        """W Cov(x | s), (P, K, N), for weights (K, N)."""
         P, (D, N) = len(self.weights), self.F.shape
-        K = W.shape[-2]
+        K = len(W)
         inner = (self.slope[:, None, :] * W).reshape(P * K, N) @ self.F.T
         return self.rest[:, None, :] * W + self.slope[:, None, :] * (inner @ self.F / D).reshape(P, K, N)
 
     def fields(self, W: Array, B: Array) -> tuple[Array, Array]:
         """Covariances (P, K+M, K+M) and means (K+M, P) of the fields of students W (K, N) and teachers B (M, D)."""
-        N, K = W.shape[1], len(W)
-        T, teacher_means = self.teacher_fields(B)
-        C = np.empty((len(self.weights), K + len(B), K + len(B)))
-        C[:, :K, :K] = self.apply(W) @ W.T / N
-        C[:, :K, K:] = W @ self.teacher_rows(B).transpose(0, 2, 1) / N
+        return self.joined(W, self.apply(W), self.teacher_rows(B), self.teacher_fields(B))
+
+    def joined(self, W: Array, through: Array, rows: Array, teacher: TeacherFields) -> tuple[Array, Array]:
+        """`fields` of what they are made of: W Cov(x | s), the teacher's rows and the law of its fields."""
+        K, N = W.shape
+        F = K + len(teacher.T)
+        C = np.empty((len(self.weights), F, F))
+        C[:, :K, :K] = through @ W.T / N
+        C[:, :K, K:] = W @ rows.transpose(0, 2, 1) / N
         C[:, K:, :K] = C[:, :K, K:].transpose(0, 2, 1)
-        C[:, K:, K:] = T
-        return C, np.concatenate([W @ self.mean.T / np.sqrt(N), teacher_means])
+        C[:, K:, K:] = teacher.T
+        return C, np.concatenate([W @ self.mean.T / np.sqrt(N), teacher.m])
 
     def covariance(self, s: int) -> Array:
         """Cov(x | s), (N, N)."""
