@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from . import laws as laws
     from . import spectra as spectra
     from .activations import Activation as Activation
+    from .algorithms import FullBatch as FullBatch
     from .algorithms import GradientFlow as GradientFlow
     from .algorithms import OnlineSGD as OnlineSGD
     from .averages import gaussian_averages as gaussian_averages
@@ -58,6 +59,7 @@ _HOME = {
     "Committee": "network",
     "Discrepancy": "discrepancy",
     "Forecast": "prediction",
+    "FullBatch": "algorithms",
     "GaussianInputs": "data",
     "GaussianMixture": "data",
     "GradientFlow": "algorithms",
@@ -99,6 +101,7 @@ __all__ = [
     "Committee",
     "Discrepancy",
     "Forecast",
+    "FullBatch",
     "GaussianInputs",
     "GaussianMixture",
     "GradientFlow",

@@ -1,9 +1,10 @@
-"""The built-in losses, compiled: square and logistic for committees, cross-entropy for softmax.
+"""The built-in losses, compiled: square, logistic and hinge for committees, cross-entropy for softmax.
 
 A committee has the output f = Σ_k v_k g(λ_k). Its target y is the teacher's output Σ_m u_m g̃(ν_m) plus noise, or
 where there is no teacher the label c of the sample, and
 
     square    loss = (f − y)²/2             logistic    loss = log(1 + e^f) − y f,    y = 0 or 1
+    hinge     loss = max(0, 1 − (2y − 1) f)
     ∂loss/∂λ_k = v_k g'(λ_k) ∂loss/∂f       ∂loss/∂v_k = g(λ_k) ∂loss/∂f
 
 Softmax regression has the cross-entropy, loss = −λ_c + log Σ_a e^{λ_a}.
@@ -32,8 +33,18 @@ class Outer(NamedTuple):
 
 @cache
 def outer(name: str) -> Outer:
-    """``"square"``, (f − y)²/2, or ``"logistic"``, log(1 + e^f) − y f."""
+    """``"square"``, (f − y)²/2; ``"logistic"``, log(1 + e^f) − y f; or ``"hinge"``, max(0, 1 − (2y − 1) f).
+
+    The bend of the hinge is its value off the kink, zero.
+    """
     from numba import njit
+
+    if name == "hinge":
+        return Outer(
+            njit(lambda f, y: max(0.0, 1.0 - (2.0 * y - 1.0) * f), inline="always"),
+            njit(lambda f, y: 1.0 - 2.0 * y if (2.0 * y - 1.0) * f < 1.0 else 0.0, inline="always"),
+            njit(lambda f, y: 0.0, inline="always"),
+        )
 
     if name == "square":
         return Outer(
@@ -94,18 +105,18 @@ def committee_kernel(name: str, student: Activation, teacher: Activation | None)
 
 @cache
 def committee_value(name: str, student: Activation, teacher: Activation | None) -> Any:
-    """The compiled loss without noise, ``value(λ, ν, c, v, u)``."""
+    """The compiled loss, ``value(λ, ν, c, v, u, noise=0)``."""
     from numba import njit
 
     (g, _), loss = student.compiled, outer(name).value
     target = target_of(teacher)
 
     @njit
-    def value(lam, nu, c, v, u):  # pragma: no cover - compiled
+    def value(lam, nu, c, v, u, noise=0.0):  # pragma: no cover - compiled
         f = 0.0
         for k in range(lam.size):
             f += v[k] * g(lam[k])
-        return loss(f, target(nu, c, u))
+        return loss(f, target(nu, c, u) + noise)
 
     return value
 
@@ -162,7 +173,7 @@ def cross_entropy() -> tuple[Any, Any, Any]:
         dlam[c] -= 1.0
 
     @njit
-    def value(lam, nu, c, v, u):  # pragma: no cover - compiled
+    def value(lam, nu, c, v, u, noise=0.0):  # pragma: no cover - compiled
         return logsum(lam) - lam[c]
 
     @njit
@@ -180,3 +191,18 @@ def cross_entropy() -> tuple[Any, Any, Any]:
                 vv[i, j] = 0.0
 
     return kernel, value, curvature
+
+
+@cache
+def compiled_pair(kernel: Any, value: Any) -> Any:
+    """Gradient and loss of many samples at once, compiled: writes δ (n, K) and losses (n,), of noisy targets."""
+    from numba import njit
+
+    @njit(nogil=True)
+    def evaluate(p, nu, labels, v, u, noise, delta, loss):  # pragma: no cover - compiled
+        unused = np.empty(v.size)
+        for i in range(p.shape[0]):
+            kernel(p[i], nu[i], labels[i], v, u, noise[i], delta[i], unused)
+            loss[i] = value(p[i], nu[i], labels[i], v, u, noise[i])
+
+    return evaluate

@@ -47,8 +47,16 @@ class Loss:
     """
 
     value: Callable[..., Any] = field(repr=False)
-    gradient: Callable[..., Any] = field(repr=False)
+    gradient: Callable[..., Any] = field(default=None, repr=False)  # type: ignore[assignment]
     name: str = "user"
+
+    def __post_init__(self) -> None:
+        for name in ("value", "gradient"):
+            if not callable(getattr(self, name)):
+                raise InputError(
+                    f"{name}: expected a function {name}(lam, nu, c, v), got {getattr(self, name)!r}; a loss is its "
+                    "value and its derivatives, Loss(value, gradient)"
+                )
 
     def __repr__(self) -> str:
         return f"Loss({self.name!r})"
@@ -113,13 +121,13 @@ def user_kernel(loss: Loss) -> Any:
 
 @cache
 def user_value(loss: Loss) -> Any:
-    """The compiled value of a user's loss, which does not know u."""
+    """The compiled value of a user's loss, which knows neither u nor label noise."""
     from numba import njit
 
     user = compile_plain(loss.value, loss.name, FIELDS)
 
     @njit
-    def value(lam, nu, c, v, u):  # pragma: no cover - compiled
+    def value(lam, nu, c, v, u, noise=0.0):  # pragma: no cover - compiled
         return user(lam, nu, c, v)
 
     return value

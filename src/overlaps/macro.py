@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import DOP853, RK45
 
+from .algorithms import FullBatch
 from .averages import ClosedForm, Method, method_for
 from .checks import grid, number
 from .conditional import WEAK, solve_conditional, strong
@@ -102,7 +103,7 @@ def integrate(
 def solve(
     problem: Problem,
     start: Start,
-    times: ArrayLike,
+    times: ArrayLike | None = None,
     *,
     levels: bool = False,
     accuracy: float | None = None,
@@ -111,22 +112,31 @@ def solve(
 ) -> Trajectory:
     """The infinite-size theory of `problem` from `start`; `Samples` are taken as Gaussian.
 
-    On a `HiddenManifold` it is that of Gaussian-equivalent inputs, with the features of `start` where it has a size.
+    On a `HiddenManifold` it is that of Gaussian-equivalent inputs, with the features of `start` where it has a size. Of
+    `FullBatch` it is dynamical mean-field theory, and its kernels are in the data (see `overlaps.dmft`).
 
     Parameters
     ----------
-    times: increasing times, in samples per input dimension.
+    times: increasing times, in samples per input dimension; of `FullBatch` whole steps, all by default.
     levels: also record the overlaps of every level (`Q_levels`, `R_levels`).
     accuracy: largest error to accept, relative to the largest value of each variable; not reaching it is a
         `NumericalError`. By default 1e-9 is aimed at for closed forms, 1e-6 for tensor quadrature and 1e-3 for Sobol
         points, and the tightest solution is accepted up to 1e-6, 1e-5 and 1e-2: escaping a plateau amplifies rounding.
-    method: how the Gaussian averages are evaluated: ``"auto"``, ``"closed"`` or ``"quadrature"``.
+        Of `FullBatch` the error is that of sampling: 1e-3 is aimed at, and accepted up to 1e-2.
+    method: how the Gaussian averages are evaluated: ``"auto"``, ``"closed"`` or ``"quadrature"``; how the responses of
+        `FullBatch` are: ``"auto"``, ``"stein"`` or (for smooth losses) ``"response"``.
     system: ``"levels"``; ``"moments"`` for the moment hierarchy of the papers, which is good for few levels only;
         ``"conditional"`` for the equations of strong mixtures of latents (see `overlaps.conditional`), accurate to 1e-2
         if no `accuracy` is named; or ``"auto"``: conditional for these, levels otherwise.
     """
     began = clock.perf_counter()
     check(problem, start)
+    if isinstance(problem.algorithm, FullBatch):
+        from .dmft.theory import solve_full_batch
+
+        if system != "auto":
+            raise InputError("system: full-batch training has one system of kernels; leave system out")
+        return solve_full_batch(problem, start, times, levels=levels, accuracy=accuracy, method=method)
     if isinstance(problem.data, HiddenManifold) and start.size is not None:
         problem.data.at(start.size).check_equivalence()
     strength = strong(problem, start)

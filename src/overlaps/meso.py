@@ -22,11 +22,12 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
+from .algorithms import FullBatch
 from .draws import component
 from .errors import InputError, unknown
 from .factors import coordinates
 from .problem import Problem
-from .runs import Visit, Walker, record
+from .runs import Visit, Walker, record, refuse_kernels
 from .start import Start, check
 from .trajectory import Trajectory
 
@@ -215,28 +216,38 @@ class Chain:
 def sample(
     problem: Problem,
     start: Start,
-    times: ArrayLike,
+    times: ArrayLike | None = None,
     runs: int = 100,
     seed: int = 0,
     *,
     method: str = "exact",
     levels: bool = False,
+    kernels: bool = False,
     progress: bool = True,
 ) -> Trajectory:
     """Independent runs of the overlap chain at size `start.size`.
 
     Equal in law to `train` for Gaussian inputs, whatever the size and the loss; the cost of a step grows with the
-    number of levels but not with the number of dimensions. `Samples` are taken as Gaussian.
+    number of levels but not with the number of dimensions. `Samples` are taken as Gaussian. Of `FullBatch` the data
+    matrix is never formed, at a cost that grows as N instead of N² (see `overlaps.dmft`); it needs weights.
 
     Parameters
     ----------
-    times: increasing times, in samples per input dimension.
+    times: increasing times, in samples per input dimension; of `FullBatch` whole steps, all by default.
     runs, seed: number of independent runs; the same seed gives the same bits.
     method: ``"exact"``, or ``"diffusion"`` for the approximation of large N, drift plus Gaussian noise, whose cost does
         not grow with the number of steps (see `overlaps.diffusion`).
     levels: also record the overlaps of every level.
+    kernels: of `FullBatch`, also record the overlaps of every two steps, V_theta and V_omega.
     """
     check(problem, start)
+    if isinstance(problem.algorithm, FullBatch):
+        from .dmft.running import sample_full_batch
+
+        if method != "exact":
+            raise InputError("method: full-batch training has no diffusion; use method='exact'")
+        return sample_full_batch(problem, start, times, runs, seed, levels=levels, kernels=kernels, progress=progress)
+    refuse_kernels(kernels)
     if start.size is None:
         raise InputError("start: meso needs a size; pass size= to Start.from_overlaps, or use draw")
     if problem.data.reads_latent:

@@ -18,13 +18,14 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .algorithms import FullBatch
 from .averages import ClosedForm, LossQuadrature, method_for
 from .checks import grid
 from .data import HiddenManifold, Samples
 from .engines import BLOCK, blocked, direct, given, mean_loss, redraw
 from .errors import InputError
 from .problem import Problem
-from .runs import Observed, Visit, record
+from .runs import Observed, Visit, record, refuse_kernels
 from .start import Start, block_overlaps, check, fixed_rows
 from .trajectory import Trajectory
 
@@ -193,11 +194,12 @@ class HiddenWeights(Weights):
 def train(
     problem: Problem,
     start: Start,
-    times: ArrayLike,
+    times: ArrayLike | None = None,
     runs: int = 4,
     seed: int = 0,
     *,
     levels: bool = False,
+    kernels: bool = False,
     observe: Observer | None = None,
     progress: bool = True,
 ) -> Trajectory:
@@ -207,14 +209,22 @@ def train(
 
     Parameters
     ----------
-    times: increasing times, in samples per input dimension.
+    times: increasing times, in samples per input dimension; of `FullBatch` whole steps, all by default.
     runs, seed: number of independent runs; the same seed gives the same bits.
     levels: also record the overlaps of every level.
+    kernels: of `FullBatch`, also record the overlaps of every two steps, V_theta and V_omega.
     observe: what else to look at on the way, such as `overlaps.spectra.Observer`, at its own times (which must be among
         `times`) or at all of them, at whole steps; what it sees is in the data of the trajectory, along the dimension
         `observed`.
     """
     check(problem, start)
+    if isinstance(problem.algorithm, FullBatch):
+        from .dmft.running import train_full_batch
+
+        if observe is not None:
+            raise InputError("observe: spectra are watched along OnlineSGD; leave observe out")
+        return train_full_batch(problem, start, times, runs, seed, levels=levels, kernels=kernels, progress=progress)
+    refuse_kernels(kernels)
     if start.student is None or start.teacher is None:
         raise InputError(
             "start: micro needs weights; use draw or Start.from_weights (sample gives the same law from overlaps)"

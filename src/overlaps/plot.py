@@ -31,9 +31,9 @@ class Drawn(Protocol):
     def time(self) -> NDArray[np.float64]: ...
 
 
-LABELS = {"error": "generalisation error"}
-LINES = {"macro": "-", "meso": "--", "diffusion": "-.", "micro": ":"}
-WIDTHS = {"macro": 1.2, "meso": 1.2, "diffusion": 1.2, "micro": 2.5}
+LABELS = {"error": "generalisation error", "training_error": "training error"}
+LINES = {"macro": "-", "meso": "--", "diffusion": "-.", "micro": ":", "alternative": "-.", "perturbed": "--"}
+WIDTHS = {name: 2.5 if name == "micro" else 1.2 for name in LINES}
 
 
 def label(result: Drawn) -> str:
@@ -83,7 +83,7 @@ def trajectory(result: Drawn, name: str, ax: Axes | None = None, **style: Any) -
         ax.set_xscale("log")
     if name == "error" and np.all(mean[shown] > 0):
         ax.set_yscale("log")
-    ax.set_xlabel("time (samples per input dimension)")
+    ax.set_xlabel(f"time ({result.data[axis].attrs['units']})")
     ax.set_ylabel(LABELS.get(name, name.replace("_", " ")))
     return ax
 

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import spec
-from .algorithms import GradientFlow, OnlineSGD
+from .algorithms import FullBatch, GradientFlow, OnlineSGD
 from .checks import number
 from .data import SPECTRA, GaussianInputs, GaussianMixture, HiddenManifold, Isotropic, LatentMixture, Samples
 from .errors import InputError, unknown
@@ -36,9 +36,9 @@ ROLES: spec.Roles = {
     "spectrum": SPECTRA,
     "teacher": (Committee,),
     "student": (Committee, Softmax),
-    "algorithm": (OnlineSGD, GradientFlow),
+    "algorithm": (OnlineSGD, GradientFlow, FullBatch),
 }
-LOSSES = ("square", "logistic", "cross-entropy")
+LOSSES = ("square", "logistic", "hinge", "cross-entropy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,8 +52,8 @@ class Problem:
         labels are those of a mixture.
     student: the network that learns.
     algorithm: how it learns.
-    loss: ``"square"``, of the teacher's output or the label; ``"logistic"``, for labels 0 and 1; ``"cross-entropy"``,
-        for `Softmax`; or a `Loss` written as functions of the fields.
+    loss: ``"square"``, of the teacher's output or the label; ``"logistic"`` or ``"hinge"``, for labels 0 and 1;
+        ``"cross-entropy"``, for `Softmax`; or a `Loss` written as functions of the fields.
     label_noise: standard deviation of the Gaussian noise added to the target (square loss);
         the generalisation `error` does not count it.
     """
@@ -61,7 +61,7 @@ class Problem:
     data: GaussianInputs | Samples | GaussianMixture | HiddenManifold
     teacher: Committee | None = None
     student: Committee | Softmax
-    algorithm: OnlineSGD | GradientFlow
+    algorithm: OnlineSGD | GradientFlow | FullBatch
     loss: str | Loss = "square"
     label_noise: float = 0.0
 
@@ -84,8 +84,29 @@ class Problem:
                 "readout_rate: has no effect on a fixed readout; set train_readout=True on the student or drop it"
             )
         object.__setattr__(self, "label_noise", number("label_noise", self.label_noise, least=0))
+        self._check_algorithm()
         self._check_loss()
         self._warn_of_decay()
+
+    def _check_algorithm(self) -> None:
+        data = self.data
+        if not isinstance(self.algorithm, FullBatch):
+            if isinstance(data, GaussianMixture) and not data.one_covariance:
+                raise InputError(
+                    "variance: one per component and level is for FullBatch; the online equations take one covariance "
+                    "for all components, times a variance of each: give one number per component"
+                )
+            return
+        if not isinstance(data, (GaussianInputs, GaussianMixture)):
+            raise InputError(
+                f"algorithm: FullBatch needs Gaussian inputs, got {type(data).__name__}; use GaussianMixture or "
+                "GaussianInputs (of a data set: GaussianInputs(Spectrum.from_data(...))), or OnlineSGD"
+            )
+        if self.student.train_readout:
+            raise InputError(
+                "train_readout: FullBatch trains the first layer, by methods that are linear in its gradients; use "
+                "train_readout=False, or OnlineSGD"
+            )
 
     def _check_loss(self) -> None:
         labels = sorted(set(self.data.components.labels.tolist()))
@@ -191,7 +212,7 @@ class Problem:
 
     @property
     def value(self) -> Any:
-        """The compiled loss of one sample, ``value(λ, ν, c, v, u)``, without label noise."""
+        """The compiled loss of one sample, ``value(λ, ν, c, v, u, noise=0)``."""
         return self._compiled(user_value, committee_value, 1)
 
     @property

@@ -24,7 +24,7 @@ from .checks import grid, steps, whole
 from .errors import InputError, NumericalError
 from .problem import Problem
 from .start import LIMIT, Start
-from .trajectory import Trajectory, assemble, largest_overlap
+from .trajectory import SAMPLES, Trajectory, assemble, largest_overlap
 
 Array = NDArray[np.float64]
 STREAMS = {"micro": 1, "meso": 2, "diffusion": 3}  # so that the same seed gives the scales different samples
@@ -126,7 +126,7 @@ def record(
     walker: Walker,
     problem: Problem,
     start: Start,
-    times: ArrayLike,
+    times: ArrayLike | None,
     runs: int,
     seed: int,
     *,
@@ -262,8 +262,13 @@ def _with_looks(data: xr.Dataset, observed: Observed, looked: dict[int, list[dic
         )
         for name, dims in observed.dims.items()
     }
-    units = {"units": "samples per input dimension"}
-    return data.assign(more).assign_coords(observed=("observed", observed.times[:count], units))
+    return data.assign(more).assign_coords(observed=("observed", observed.times[:count], {"units": SAMPLES}))
+
+
+def refuse_kernels(kernels: bool) -> None:
+    """Refuse `kernels` where there are none."""
+    if kernels:
+        raise InputError("kernels: those of two times belong to FullBatch; leave kernels out")
 
 
 def _bounded(seen: Visit) -> NDArray[np.bool_]:

@@ -9,10 +9,12 @@
 | gram | mean, mean_ | inner products of the means, constant |
 | v | run, time, student | readout of the student |
 | error | run, time | generalisation error: the mean of the loss |
+| training_error | run, time | mean of the loss over the samples trained on (`FullBatch`) |
 | Q_levels, R_levels, T_levels, m_levels | ..., level, ... | overlaps per level, on request |
 
 R and T are there where there is a teacher, m and gram where inputs have means, v where the student has a readout. In a
-mixture covariances are those of a component of variance one.
+mixture covariances are those of a component of variance one. The kernels of `FullBatch`, of two steps each, are listed
+in `overlaps.dmft`.
 
 A micro or meso value between two steps is interpolated linearly between them.
 """
@@ -22,6 +24,7 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from importlib.metadata import version
 from pathlib import Path
@@ -44,7 +47,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Array = NDArray[np.float64]
-VARIABLES = ("Q", "R", "m", "v", "error")  # what evolves, and is compared between scales
+SAMPLES, STEPS = "samples per input dimension", "steps"  # units of time
+VARIABLES = ("Q", "R", "m", "v", "error", "training_error")  # what evolves, and is compared between scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -215,15 +219,20 @@ def assemble(
     *,
     levels: tuple[Array, Array] | None,
     errors: Array | None = None,
+    covariances: Array | None = None,
+    more: Mapping[str, tuple[tuple[str, ...], Array]] | None = None,
+    units: str = SAMPLES,
     seed: int = 0,
     cost: str,
 ) -> Trajectory:
     """Build a trajectory from Q (run, time, K, K), R (run, time, K, M), m (run, time, K, P), v (run, time, K).
 
     levels: Q, A per level. errors: (run, time) as measured on real samples; without them they are Gaussian averages.
+    covariances: of the fields in each component, (run, time, components, K+M, K+M), where they are no multiples of each
+    other. more: further variables, with their dimensions. units: of the times.
     """
     T, teacher_means = start.teacher_fields
-    C, M = joined(Q, R, T), start.u.size
+    C, M = joined(Q, R, T) if covariances is None else covariances, start.u.size
     G = start.G.sum(0)
     fields = np.concatenate([m, np.broadcast_to(teacher_means, (*m.shape[:2], M, m.shape[3]))], axis=2)
     count = C.shape[0] * C.shape[1]
@@ -243,6 +252,7 @@ def assemble(
         "gram": (("mean", "mean_"), G[M:, M:]),
         "v": (("run", "time", "student"), v),
         "error": (("run", "time"), errors),
+        **(more or {}),
     }
     if levels is not None:
         variables["Q_levels"] = (("run", "time", "level", "student", "student_"), levels[0])
@@ -255,7 +265,7 @@ def assemble(
     absent |= {"v"} if isinstance(problem.student, Softmax) else set()
     variables = {name: value for name, value in variables.items() if name not in absent}
     coords = {
-        "time": ("time", times, {"units": "samples per input dimension"}),
+        "time": ("time", times, {"units": units}),
         "eigenvalue": ("level", start.eigenvalues),
         "fraction": ("level", start.fractions),
     }

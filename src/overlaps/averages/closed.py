@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from ..data.inputs import Components
 from . import erf, linear, relu, shifted
-from .result import Averages, over_components
+from .result import Averages, by_component, over_components
 from .rules import unit_rule
 
 Array = NDArray[np.float64]
@@ -166,11 +166,11 @@ class ClosedForm:
         return _each_error(self.family, np.ascontiguousarray(C), np.ascontiguousarray(means.T), w)
 
     def errors(self, C: Array, v: Array, means: Array | None = None) -> Array:
-        """Generalisation error for a batch: C (n, K+M, K+M), v (n, K), means (n, K+M, P)."""
+        """Generalisation error for a batch: C (n, K+M, K+M) or (n, P, K+M, K+M), v (n, K), means (n, K+M, P)."""
         if means is not None and means.shape[2]:
             weights, variances, _ = self.components
-            scaled = variances[:, None, None, None] * C
-            return np.array([self.each_error(scaled[:, i], v[i], means[i]) @ weights for i in range(len(C))])
+            each = by_component(C, variances)
+            return np.array([self.each_error(each[i], v[i], means[i]) @ weights for i in range(len(C))])
         return _errors(self.family, np.ascontiguousarray(C), np.ascontiguousarray(v), self.teacher_readout)
 
     def _with(self, nodes: int) -> ClosedForm:

@@ -27,7 +27,7 @@ from ..losses import Loss
 from ..network import Committee, Softmax
 from ..problem import Problem
 from . import rules
-from .result import Averages
+from .result import Averages, by_component
 
 Array = NDArray[np.float64]
 
@@ -316,12 +316,12 @@ class LossQuadrature:
         return out
 
     def errors(self, C: Array, v: Array, means: Array | None = None) -> Array:
-        """Generalisation error for a batch: C (n, K+M, K+M), v (n, K), means (n, K+M, P)."""
+        """Generalisation error for a batch: C (n, K+M, K+M) or (n, P, K+M, K+M), v (n, K), means (n, K+M, P)."""
         weights, variances, _ = self.problem.data.components
         if means is None or means.shape[2] == 0:
-            means = np.zeros((*C.shape[:2], 1))
-        scaled = variances[:, None, None, None] * C
-        return np.array([weights @ self.each_error(scaled[:, i], v[i], means[i]) for i in range(len(C))])
+            means = np.zeros((len(C), C.shape[-1], 1))
+        each = by_component(C, variances)
+        return np.array([weights @ self.each_error(each[i], v[i], means[i]) for i in range(len(C))])
 
 
 def contrasts(K: int) -> Array:

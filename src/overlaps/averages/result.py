@@ -36,3 +36,8 @@ def over_components(
         float(weights @ np.array([part.error for part in parts])),
         weights * np.concatenate([part.E for part in parts], axis=1),
     )
+
+
+def by_component(C: NDArray[np.float64], variances: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Covariances of each component, (n, P, d, d): as they are, or from that of variance one, (n, d, d)."""
+    return C if C.ndim == 4 else variances[:, None, None] * C[:, None]

@@ -93,7 +93,13 @@ def first_change(nodes: Array) -> NDArray[np.int64]:
 
 @lru_cache(maxsize=8)
 def sobol(d: int, log2: int) -> tuple[Array, Array]:
-    """Frozen scrambled Sobol points and their mirror images, (2^(log2+1), d), with equal weights.
+    """Frozen `scrambled` points, (2^(log2+1), d), with equal weights."""
+    nodes = scrambled(d, log2, 1959 + log2)
+    return nodes, np.full(len(nodes), 1 / len(nodes))
+
+
+def scrambled(d: int, log2: int, seed: int) -> Array:
+    """Scrambled Sobol points and their mirror images, (2^(log2+1), d); d below 2^log2.
 
     They are stretched a little so that their second moments are exactly those of z: averages of quadratic functions,
     and with them D of a loss that is nearly quadratic over the width of the fields, are then exact.
@@ -101,8 +107,7 @@ def sobol(d: int, log2: int) -> tuple[Array, Array]:
     from scipy.special import ndtri
     from scipy.stats import qmc
 
-    points = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(1959 + log2)).random_base2(log2)
+    points = qmc.Sobol(d, scramble=True, rng=np.random.default_rng(seed)).random_base2(log2)
     half = ndtri(np.clip(points, 1e-15, 1 - 1e-15))
     half = np.linalg.solve(np.linalg.cholesky(half.T @ half / len(half)), half.T).T
-    nodes = np.concatenate([half, -half])
-    return nodes, np.full(len(nodes), 1 / len(nodes))
+    return np.concatenate([half, -half])

@@ -85,6 +85,7 @@ class Levels(Shared):
     """What all Gaussian inputs share: the levels of their `spectrum`, and how many dimensions each holds."""
 
     spectrum: Spectrum | PowerLaw | Isotropic
+    one_covariance = True  # whether the covariances of the components are multiples of each other
 
     def __post_init__(self) -> None:
         if not isinstance(self.spectrum, SPECTRA):
@@ -108,20 +109,34 @@ class Levels(Shared):
         dimension. All three scales then use these realised fractions.
         """
         size = whole("size", size, least=1)
-        ideal = self.fractions * size
-        if size < ideal.size:
-            raise InputError(f"size: {size} dimensions cannot hold {ideal.size} levels; use size >= {ideal.size}")
-        counts = np.maximum(np.floor(ideal + 1e-9).astype(np.int64), 1)
-        remainder = ideal - counts
-        while counts.sum() < size:
-            b = int(np.argmax(remainder))
-            counts[b] += 1
-            remainder[b] -= 1
-        while counts.sum() > size:
-            b = int(np.argmin(np.where(counts > 1, remainder, np.inf)))
-            counts[b] -= 1
-            remainder[b] += 1
-        return counts
+        levels = self.fractions.size
+        if size < levels:
+            raise InputError(f"size: {size} dimensions cannot hold {levels} levels; use size >= {levels}")
+        return apportion(self.fractions, size, least=1)
+
+    @property
+    def covariances(self) -> NDArray[np.float64]:
+        """Eigenvalues of the covariance of each component, (components, levels)."""
+        return np.multiply.outer(self.components.variances, self.eigenvalues)  # type: ignore[attr-defined,no-any-return]
+
+
+def apportion(shares: NDArray[np.float64], total: int, least: int = 0) -> NDArray[np.int64]:
+    """Whole numbers close to `shares` times `total` that sum to `total`, each at least `least`.
+
+    The largest remainders are rounded up.
+    """
+    ideal = shares * total
+    counts = np.maximum(np.floor(ideal + 1e-9).astype(np.int64), least)
+    remainder = ideal - counts
+    while counts.sum() < total:
+        b = int(np.argmax(remainder))
+        counts[b] += 1
+        remainder[b] -= 1
+    while counts.sum() > total:
+        b = int(np.argmin(np.where(counts > least, remainder, np.inf)))
+        counts[b] -= 1
+        remainder[b] += 1
+    return counts
 
 
 @dataclass(frozen=True)

@@ -41,14 +41,15 @@ class GaussianMixture(Levels):
     gram: instead of `means`, inner products μ_a·μ_b: (components, components), shared out over the levels by their
         fractions, or one matrix per level, (levels, components, components).
     weights: probabilities of the components; equal ones by default.
-    variance: s, one number or one per component; zero is the limit of no noise.
+    variance: s, one number or one per component; zero is the limit of no noise. For `FullBatch` also one per component
+        and level, (components, levels): covariances that differ but share their eigenvectors.
     labels: a whole number per component, which several may share; 0, 1, 2, … by default.
     spectrum: eigenvalues of the covariance, common to all components; they are multiplied by `variance`.
     """
 
     means: int | Sequence[Sequence[float]] | Array | None = None
     weights: Sequence[float] | Array | None = None
-    variance: float | Sequence[float] | Array = 1.0
+    variance: float | Sequence[float] | Sequence[Sequence[float]] | Array = 1.0
     labels: Sequence[int] | None = None
     spectrum: Spectrum | PowerLaw | Isotropic = field(default_factory=Isotropic)
     gram: Sequence[Any] | Array | None = None
@@ -77,7 +78,7 @@ class GaussianMixture(Levels):
             object.__setattr__(self, "means", count)
         if self.weights is not None:
             object.__setattr__(self, "weights", probabilities(self.weights, count))
-        object.__setattr__(self, "variance", _variance(self.variance, count))
+        object.__setattr__(self, "variance", _variance(self.variance, count, self.eigenvalues.size))
         if self.labels is not None:
             object.__setattr__(self, "labels", _labels(self.labels, count))
 
@@ -90,8 +91,70 @@ class GaussianMixture(Levels):
             count = self.means if isinstance(self.means, int) else len(self.means or ())
         weights = np.ones(count) if self.weights is None else np.array(self.weights)
         variances = np.full(count, self.variance) if np.isscalar(self.variance) else np.array(self.variance)
+        if variances.ndim == 2:
+            # of its covariance the trace is kept here; `covariances` has all of it, for those who can use it
+            variances = variances @ (self.eigenvalues * self.fractions) / (self.eigenvalues @ self.fractions)
         labels = np.arange(count) if self.labels is None else np.array(self.labels)
         return Components(weights / weights.sum(), variances.astype(float), labels.astype(np.int64))
+
+    @property
+    def one_covariance(self) -> bool:
+        """Whether the covariances of the components are multiples of each other."""
+        return np.ndim(self.variance) < 2
+
+    @property
+    def covariances(self) -> Array:
+        if self.one_covariance:
+            return super().covariances
+        return np.array(self.variance, dtype=float) * self.eigenvalues
+
+    @classmethod
+    def from_covariances(
+        cls,
+        means: Any,
+        covariances: Any,
+        weights: Sequence[float] | Array | None = None,
+        labels: Sequence[int] | None = None,
+    ) -> GaussianMixture:
+        """A mixture of mean vectors (components, N) and covariance matrices (components, N, N), for `FullBatch`.
+
+        The matrices must commute: coordinates are turned to the eigenbasis they share, where dimensions with the same
+        eigenvalues in all components are one level. (Weights and means are then coordinates in that basis.)
+        """
+        vectors = array("means", means, (None, None))
+        count, size = vectors.shape
+        matrices = array("covariances", covariances, (count, size, size))
+        scale = float(np.abs(matrices).max(initial=0.0)) or 1.0
+        if np.abs(matrices - matrices.transpose(0, 2, 1)).max() > 1e-10 * scale:
+            raise InputError("covariances: expected symmetric matrices")
+        for a in range(count):
+            for b in range(a):
+                apart = float(np.abs(matrices[a] @ matrices[b] - matrices[b] @ matrices[a]).max())
+                if apart > 1e-8 * scale**2:
+                    raise InputError(
+                        f"covariances: those of components {b} and {a} do not commute (by {apart:.2g}): they share no "
+                        "eigenbasis, so that no finite set of overlaps describes them; use covariances that do, such "
+                        "as their diagonals"
+                    )
+        # a combination in general position tells all common eigenspaces apart
+        mixing = np.random.default_rng(0).uniform(0.5, 1.5, count)
+        basis = np.linalg.eigh(np.tensordot(mixing, matrices, 1))[1]
+        values = np.maximum(np.einsum("ni,cnm,mi->ic", basis, matrices, basis), 0.0)
+        keys = np.round(values / (1e-8 * scale))
+        order = np.lexsort(keys.T[::-1])[::-1]
+        _, first, sizes = np.unique(keys[order], axis=0, return_index=True, return_counts=True)
+        place = np.argsort(first)
+        levels = values[order][first[place]]  # (levels, components)
+        weight = np.full(count, 1 / count) if weights is None else array("weights", weights, (count,))
+        common = levels @ weight
+        unit = np.where(common > 0, common, 1.0)
+        return cls(
+            means=vectors @ basis[:, order],
+            weights=weights,
+            variance=(levels / unit[:, None]).T,
+            labels=labels,
+            spectrum=Spectrum(common, sizes[place] / size),
+        )
 
     @cached_property
     def _vectors(self) -> Array | None:
@@ -182,9 +245,19 @@ def _labels(given: Any, count: int) -> tuple[int, ...]:
     return tuple(whole(f"labels[{i}]", label, least=-(10**9)) for i, label in enumerate(given))
 
 
-def _variance(given: Any, count: int) -> float | tuple[float, ...]:
+def _variance(given: Any, count: int, levels: int) -> Any:
     if np.ndim(given) == 0:
         return number("variance", given, least=0)
+    if np.ndim(given) == 3:
+        raise InputError(
+            "variance: expected numbers, got matrices; use GaussianMixture.from_covariances(means, covariances), whose "
+            "matrices must commute"
+        )
+    if np.ndim(given) == 2:
+        table = array("variance", given, (count, levels))
+        if table.min() < 0:
+            raise InputError(f"variance: expected none below zero, got {table.min():g}")
+        return tuples(table) if levels > 1 else tuple(table[:, 0].tolist())
     values = array("variance", given, (count,))
     for i, value in enumerate(values):
         number(f"variance[{i}]", value, least=0)

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import array, whole
-from ..data import Samples
+from ..data import GaussianInputs, GaussianMixture, Samples
 from ..errors import InputError
 from ..problem import Problem
 from ..start import Start
@@ -69,11 +69,11 @@ class Batch:
             raise InputError(
                 f"samples: {samples} of {start.size} inputs each are {samples * start.size * 8e-9:.0f} GB; use fewer"
             )
-        weights, variances, labels = data.components
+        assert isinstance(data, (GaussianInputs, GaussianMixture))
+        weights, _, labels = data.components
         components = rng.choice(weights.size, samples, p=weights)
         X = rng.standard_normal((samples, start.size))
-        X *= np.repeat(np.sqrt(data.eigenvalues), data.dimensions(start.size))
-        X *= np.sqrt(variances)[components, None]
+        X *= np.repeat(np.sqrt(data.covariances), data.dimensions(start.size), axis=1)[components]
         means = data.mean_vectors(start.size) if start.means is None else start.means
         if len(means):
             X += means[components]

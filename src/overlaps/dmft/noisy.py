@@ -1,0 +1,261 @@
+"""The sweep of full-batch training at finite size: the kernels as functions of the noise that they are made of.
+
+Write Θ_g = U_g A_g with orthonormal columns U_g, and for a family f of components with one covariance Ω_f/√m = Ṽ_f A_f.
+Conditioning the data matrix on what training has asked of it (`overlaps.dmft.matrices`) gives, exactly,
+
+    p_f = means + Σ_g √r_fg [H_fg A_g + Ω_f A_f⁻¹ (X_fg − Y_fg)_U A_g]         X_fg = m^{−1/2} G_fgᵀ U_g
+    q_g = means + Σ_f √r_fg [m^{−1/2} G_fg A_f + U_g (Y_fg − X_fg)ᵀ_u A_f]      Y_fg = m^{−1/2} Ṽ_fᵀ H_fg
+
+with standard normal H (m_f, D) and G (n_g, D) that are new in every column; ( )_U keeps entries (i, j) with i in a step
+before that of j, ( )ᵀ_u the others. All that fluctuates is then
+
+- the Gram matrix of G, (n_g/m) 1 + m^{−1/2} (n_g/m)^{1/2} S, S symmetric Gaussian of variance 1, on the diagonal 2;
+- the overlaps of G with the sources, m^{−1/2} g_o, Gaussian with the covariance ν_g between sources;
+- the empirical measure of H: averages over the samples of a component.
+
+Mean-field theory sets S = g_o = 0 and takes averages over the Gaussian measure, where Y is zero in ( )_U and X in ( )ᵀ_u.
+The comparison process of the paper has a Gaussian z Γᵀ instead of −Y in ( )_U and z Γ instead of −Xᵀ in ( )ᵀ_u; at
+z² = −1 that is the same to leading order, and here needs no continuation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .setting import Setting
+from .sweep import Factor, Paths
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Noise:
+    """One realisation, small; what is not named is zero.
+
+    gram: added to the Gram matrix of G of a level, {level: (F D, F D)}, families one after the other.
+    sources: overlaps of G with the sources, {level: (sources, F D)}.
+    weights: of the points in the measure of a component, {component: (n,)}, with sum one.
+    gamma: of the comparison process, {family: (D, D)}, for one level; None for the exact process.
+    """
+
+    gram: dict[int, Array] = field(default_factory=dict)
+    sources: dict[int, Array] = field(default_factory=dict)
+    weights: dict[int, Array] = field(default_factory=dict)
+    gamma: dict[int, Array] | None = None
+
+
+@dataclass(eq=False)
+class Noisy:
+    """Kernels with noise. Levels g, families f, components c, columns D, sources s.
+
+    tau (g, s, D), lam (g, D, D): coordinates τ and Λ̃ of Θ_g, see `overlaps.dmft.sweep`.
+    V, A (g, D, D): Θ_gᵀ Θ_g and its factor. back (g, D, D): U_g back is Θ_g B_θ.
+    W, A_omega (f, D, D): V_ω and its factor. B_omega (f, D, D).
+    beta, alpha (c, D), loss (c, T).
+    """
+
+    tau: Array
+    lam: Array
+    V: Array
+    A: Array
+    back: Array
+    W: Array
+    A_omega: Array
+    B_omega: Array
+    beta: Array
+    alpha: Array
+    loss: Array
+
+
+class NoisySweep:
+    """The sweep over points h (n, levels, D) of a standard normal, as a function of the noise.
+
+    targets: noise of the targets, standard normal, (n,), where there is any.
+    lost: relative variance below which a direction of Θ or Ω counts as lost, in the sweep without noise; sweeps with
+    noise keep the same directions, so that they are smooth functions of it.
+    """
+
+    def __init__(self, setting: Setting, h: Array, lost: float, targets: Array | None = None) -> None:
+        self.setting, self.h, self.lost, self.targets = setting, h, lost, targets
+        values, family = np.unique(setting.covariances, axis=0, return_inverse=True)
+        self.family, self.roots = family.ravel(), np.sqrt(values)  # of the components; (families, levels)
+        self.even = np.full(len(h), 1 / len(h))
+        self.keep: tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]]] | None = None
+        self.base = self(Noise())
+        self.keep = ([np.diag(A) > 0 for A in self.base.A], [np.diag(A) > 0 for A in self.base.A_omega])
+
+    def __call__(self, noise: Noise, given: Noisy | None = None) -> Noisy:
+        """Kernels with `noise`; the dynamics behind them has the same kernels, or those `given`.
+
+        With given kernels this is one pass of a fixed-point iteration, without them its end: kernels of a step depend
+        on those before alone.
+        """
+        setting = self.setting
+        C, G, S, D = len(setting.weights), len(setting.gram), setting.gram.shape[-1], setting.D
+        F = len(self.roots)
+        levels, duals = (G, D, D), (F, D, D)
+        shapes = [(G, S, D), levels, levels, levels, levels, duals, duals, duals, (C, D), (C, D), (C, setting.T)]
+        own = Noisy(*(np.zeros(shape) for shape in shapes))
+        state = _State(self, noise, own, own if given is None else given)
+        for l in range(-1 if setting.M else 0, setting.T):
+            state.step(l)
+        return own
+
+
+class _State:
+    """One sweep on its way."""
+
+    def __init__(self, sweep: NoisySweep, noise: Noise, own: Noisy, feed: Noisy) -> None:
+        self.sweep, self.setting, self.noise, self.own, self.feed = sweep, sweep.setting, noise, own, feed
+        setting, h = sweep.setting, sweep.h
+        D, F, G = setting.D, len(sweep.roots), h.shape[1]
+        keep = sweep.keep
+        self.theta = [Factor(own.A[g], sweep.lost, None if keep is None else keep[0][g]) for g in range(G)]
+        self.omega = [Factor(own.A_omega[f], sweep.lost, None if keep is None else keep[1][f]) for f in range(F)]
+        # factors by which coordinates of Θ are made orthonormal
+        self.frame = self.theta if feed is own else [_given(A, kept) for A, kept in zip(feed.A, keep[0], strict=True)]
+        self.unit_tau, self.unit_lam = np.zeros_like(own.tau), np.zeros_like(own.lam)
+        self.ahead, self.behind = np.zeros((F, G, D, D)), np.zeros((F, G, D, D))  # ( )_U and ( )ᵀ_u, with noise alone
+        own_h = h[:, 0] if sweep.targets is None else np.column_stack([h[:, 0], sweep.targets])
+        self.paths = [Paths(setting, c, own_h, sweep.even, len(h)) for c in range(len(setting.weights))]
+        self.moved = {c: w - sweep.even for c, w in noise.weights.items()}
+
+    def step(self, l: int) -> None:
+        columns = self.setting.block(l)
+        self._weights(columns)
+        for f in range(len(self.sweep.roots)):
+            self._forward(f, columns)
+        for c in range(len(self.paths)):
+            self._samples(c, l, columns)
+        if l >= 0:
+            for f, factor in enumerate(self.omega):
+                factor.extend(self.own.W[f], columns)
+            self._backward(columns)
+
+    def _noise_of(self, g: int, lam: Array) -> Array:
+        """A_f times coordinates lam (D, k), for all families one after the other, (F D, k)."""
+        roots = self.sweep.roots[:, g]
+        return np.concatenate([root * A @ lam for root, A in zip(roots, self.feed.A_omega, strict=True)])
+
+    def _weights(self, columns: slice) -> None:
+        """New columns of τ, Λ̃, V, A and β."""
+        own, feed, setting, noise = self.own, self.feed, self.setting, self.noise
+        done, stop = slice(0, columns.start), columns.stop
+        history = setting.history[done, columns]
+        pushed = np.zeros((setting.gram.shape[-1], history.shape[1]))
+        if setting.data.has_means:
+            pushed[setting.K + setting.M :] = feed.alpha[:, done] @ history
+        for g, nu in enumerate(setting.gram):
+            back = feed.back[g][done, done] @ history
+            own.tau[g][:, columns] = setting.first[:, columns] - pushed - self.unit_tau[g][:, done] @ back
+            own.lam[g][:, columns] = setting.history[:, columns] - self.unit_lam[g][:, done] @ back
+            tau, lam = own.tau[g][:, :stop], own.lam[g][:, :stop]
+            W = np.tensordot(self.sweep.roots[:, g] ** 2, feed.W, 1)
+            V = tau.T @ nu @ tau[:, columns] + setting.shares[g] * lam.T @ W @ lam[:, columns]
+            if g in noise.gram:
+                N = self._noise_of(g, lam)
+                V += N.T @ noise.gram[g] @ N[:, columns]
+            if g in noise.sources:
+                N = self._noise_of(g, lam)
+                crossed = tau.T @ noise.sources[g] @ N
+                V -= crossed[:, columns] + crossed[columns].T
+                if setting.data.has_means:
+                    own.beta[:, columns] -= (noise.sources[g] @ N[:, columns])[setting.K + setting.M :]
+            own.V[g][:stop, columns], own.V[g][columns, :stop] = V, V.T
+            if setting.data.has_means:
+                own.beta[:, columns] += nu[setting.K + setting.M :] @ tau[:, columns]
+            self.theta[g].extend(own.V[g], columns)
+            self.frame[g].orthonormal(own.tau[g], self.unit_tau[g], columns)
+            self.frame[g].orthonormal(own.lam[g], self.unit_lam[g], columns)
+
+    def _gaussian(self, f: int, g: int, rows: slice, columns: slice) -> Array:
+        """Noise of X_fg, (rows, columns)."""
+        D, noise = self.setting.D, self.noise
+        mine = slice(f * D + rows.start, f * D + rows.stop)
+        out = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
+        if g in noise.sources:
+            out += noise.sources[g][:, mine].T @ self.unit_tau[g][:, columns]
+        if g in noise.gram:
+            out -= noise.gram[g][mine] @ self._noise_of(g, self.unit_lam[g][:, columns])
+        return out
+
+    def _empirical(self, f: int, g: int, rows: slice, columns: slice) -> Array:
+        """Fluctuation of Σ_c ρ_c E[ω hᵀ] over the components of a family: ω of the rows, h of the columns."""
+        out = np.zeros((rows.stop - rows.start, columns.stop - columns.start))
+        for c, moved in self.moved.items():
+            if self.sweep.family[c] == f:
+                omega = self.paths[c].omega[:, rows] * moved[:, None]
+                out += self.setting.weights[c] * omega.T @ self.sweep.h[:, g, columns]
+        return out
+
+    def _forward(self, f: int, columns: slice) -> None:
+        """New columns of B_ω."""
+        own, feed, setting = self.own, self.feed, self.setting
+        done, stop = slice(0, columns.start), columns.stop
+        mean, extra = np.zeros((columns.start, columns.stop - columns.start)), 0.0
+        for g, share in enumerate(setting.shares):
+            root = self.sweep.roots[f, g]
+            new = self._gaussian(f, g, done, columns)
+            if self.noise.gamma is not None:
+                new += self.noise.gamma[f][columns, done].T if f in self.noise.gamma else 0.0
+            else:
+                new -= self.omega[f].solve(self._empirical(f, g, done, columns), trans=1)
+            self.ahead[f, g][done, columns] = new
+            mean -= share * root**2 * own.lam[g][done, columns]
+            extra = extra + root * self.ahead[f, g][done, :stop] @ own.A[g][:stop, columns]
+        if feed is not own:
+            extra = extra + (feed.A_omega[f] - own.A_omega[f])[done, done] @ mean
+        own.B_omega[f][done, columns] = mean + self.omega[f].solve(np.asarray(extra))
+
+    def _samples(self, c: int, l: int, columns: slice) -> None:
+        """New columns of α and V_ω, and the mean loss."""
+        own, feed, setting, path = self.own, self.feed, self.setting, self.paths[c]
+        f, rho, stop = self.sweep.family[c], setting.weights[c], columns.stop
+        fields = sum(
+            root * self.sweep.h[:, g, :stop] @ feed.A[g][:stop, columns]
+            for g, root in enumerate(self.sweep.roots[f])
+        )
+        path.weights = self.noise.weights.get(c, self.sweep.even)
+        loss = path.take(columns, feed.beta[c, columns] + fields, feed.B_omega[f])
+        if l < 0:
+            return
+        own.loss[c, l] = loss
+        first, second = path.moments(columns)
+        own.alpha[c, columns] = rho * first
+        W = own.W[f][:stop, columns] + rho * second
+        own.W[f][:stop, columns], own.W[f][columns, :stop] = W, W.T
+
+    def _backward(self, columns: slice) -> None:
+        """New columns of Θ B_θ, in the frame U."""
+        own, feed, setting, roots = self.own, self.feed, self.setting, self.sweep.roots
+        stop = columns.stop
+        upto = slice(0, stop)
+        for g in range(len(setting.shares)):
+            total = np.zeros((stop, columns.stop - columns.start))
+            for c, path in enumerate(self.paths):
+                # the mean over the Gaussian measure, whatever the weights are: these come in by the noise below
+                path.weights = self.sweep.even
+                total += setting.weights[c] * roots[self.sweep.family[c], g] ** 2 * path.responses(columns)
+            total = feed.A[g][upto, upto] @ total
+            for f in range(len(roots)):
+                new = np.zeros_like(total)
+                if self.moved:
+                    # column i of (E[h ωᵀ] A⁻¹) needs all columns of ω up to i
+                    crossed = self._empirical(f, g, upto, upto)
+                    new += self.omega[f].solve(crossed, trans=1)[columns].T
+                if self.noise.gamma is not None:
+                    new += self.noise.gamma[f][upto, columns] if f in self.noise.gamma else 0.0
+                else:
+                    new -= self._gaussian(f, g, columns, upto).T
+                self.behind[f, g][upto, columns] = new
+                total += roots[f, g] * self.behind[f, g][upto, upto] @ own.A_omega[f][upto, columns]
+            own.back[g][upto, columns] = total
+
+
+def _given(A: Array, kept: NDArray[np.bool_]) -> Factor:
+    factor = Factor(A)
+    factor.kept = np.flatnonzero(kept)
+    return factor

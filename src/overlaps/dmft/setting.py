@@ -1,0 +1,181 @@
+"""A full-batch problem in numbers: what its theory and its runs read of a problem and a start.
+
+Fields of a sample are p = xᵀθ for every *column* θ that the algorithm asks for: M teachers first, which never move,
+then the K students at step 0, 1, …, T − 1, so that column M + l K + k is student k at step l, D = M + T K in all. With
+the gradients Q = X Ω/m, of the duals Ω = ∂loss/∂p (zero for teachers), and the *sources* S = (students at the start,
+teachers, means), (N, K + M + P), all columns are
+
+    Θ = S C − Q Λ,
+
+C (K+M+P, D) and Λ (D, D) being the kernels of the algorithm, block by block; Λ is zero unless row is before column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithms import FullBatch
+from ..data import GaussianInputs, GaussianMixture
+from ..data.inputs import apportion
+from ..errors import InputError
+from ..kernels import compiled_pair
+from ..problem import Problem
+from ..start import Start
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Setting:
+    """Numbers of a problem with `FullBatch` and a start; at a size, those of the samples that there are."""
+
+    problem: Problem
+    start: Start
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.problem.algorithm, FullBatch):
+            raise InputError(
+                f"algorithm: expected FullBatch, got {type(self.problem.algorithm).__name__}; use "
+                "algorithm=FullBatch(steps, rate)"
+            )
+        assert self.weights.size  # class counts are refused here, before anything runs
+
+    @property
+    def algorithm(self) -> FullBatch:
+        assert isinstance(self.problem.algorithm, FullBatch)
+        return self.problem.algorithm
+
+    @property
+    def K(self) -> int:
+        return self.problem.student.units
+
+    @property
+    def M(self) -> int:
+        return self.problem.teacher_units
+
+    @property
+    def T(self) -> int:
+        """Steps, the start included."""
+        return self.algorithm.steps + 1
+
+    @property
+    def D(self) -> int:
+        """Columns."""
+        return self.M + self.T * self.K
+
+    def block(self, step: int) -> slice:
+        """Columns of the students at a step; those of the teachers at step −1."""
+        if step < 0:
+            return slice(0, self.M)
+        return slice(self.M + step * self.K, self.M + (step + 1) * self.K)
+
+    @cached_property
+    def counts(self) -> NDArray[np.int64] | None:
+        """Samples of each component, (components,), or None without a size."""
+        if self.start.size is None:
+            return None
+        m, weights = self.algorithm.samples(self.start.size), self.problem.data.components.weights
+        counts = apportion(weights, m)
+        if counts.min() == 0:
+            c = int(counts.argmin())
+            raise InputError(
+                f"ratio: {m} samples leave none of component {c}, of weight {weights[c]:.3g}; use a larger size, a "
+                "smaller ratio or other weights"
+            )
+        return counts
+
+    @property
+    def samples(self) -> int:
+        """m, of a start with a size."""
+        assert self.counts is not None
+        return int(self.counts.sum())
+
+    @cached_property
+    def weights(self) -> Array:
+        """ρ: share of the samples in each component, (components,)."""
+        return self.problem.data.components.weights if self.counts is None else self.counts / self.samples
+
+    @property
+    def labels(self) -> NDArray[np.int64]:
+        return self.problem.data.components.labels
+
+    @property
+    def data(self) -> GaussianInputs | GaussianMixture:
+        """The inputs, which the problem has checked."""
+        assert isinstance(self.problem.data, (GaussianInputs, GaussianMixture))
+        return self.problem.data
+
+    @cached_property
+    def covariances(self) -> Array:
+        """r_g(c): eigenvalue of component c on level g, (components, levels)."""
+        return self.data.covariances
+
+    @cached_property
+    def shares(self) -> Array:
+        """Dimensions of each level per sample, n_g/m, (levels,)."""
+        start = self.start
+        ratio = self.algorithm.ratio if start.size is None else start.size / self.samples
+        return start.fractions * ratio
+
+    @cached_property
+    def gram(self) -> Array:
+        """Inner products of the sources per level, (levels, K+M+P, K+M+P)."""
+        return self.start.gram
+
+    def mean(self, component: int) -> int | None:
+        """Place of the mean of a component among the sources."""
+        return self.K + self.M + component if self.problem.data.has_means else None
+
+    @cached_property
+    def first(self) -> Array:
+        """C: what the columns have of the sources before any gradient, (K+M+P, D)."""
+        C = np.zeros((self.gram.shape[-1], self.D))
+        C[self.K : self.K + self.M, : self.M] = np.eye(self.M)
+        kernel = self.algorithm.kernels[0]
+        for l in range(self.T):
+            C[: self.K, self.block(l)] = kernel[l] * np.eye(self.K)
+        return C
+
+    @cached_property
+    def history(self) -> Array:
+        """Λ, (D, D)."""
+        out = np.zeros((self.D, self.D))
+        out[self.M :, self.M :] = np.kron(self.algorithm.history, np.eye(self.K))
+        return out
+
+    @cached_property
+    def samplewise(self) -> Any:
+        """Compiled loss and gradient of many samples, see `overlaps.kernels.compiled_pair`."""
+        return compiled_pair(self.problem.kernel, self.problem.value)
+
+    def duals(self, p: Array, nu: Array, labels: NDArray[np.int64], noise: Array) -> tuple[Array, Array]:
+        """Gradients δ (n, K) and losses (n,) of samples with student fields p (n, K) and teacher fields nu (n, M).
+
+        labels, noise: (n,), the noise that is added to each target.
+        """
+        delta, loss = np.empty(p.shape), np.empty(len(p))
+        self.samplewise(
+            np.ascontiguousarray(p), np.ascontiguousarray(nu), labels, self.start.v, self.start.u, noise, delta, loss
+        )
+        return delta, loss
+
+    def slopes(self, p: Array, nu: Array, labels: NDArray[np.int64], noise: Array) -> tuple[Array, Array]:
+        """∂δ/∂λ (n, K, K) and ∂δ/∂ν (n, K, M) by central differences of the gradients, for smooth losses."""
+        step = 1e-5
+
+        def difference(x: Array, j: int, students: bool) -> Array:
+            ends = []
+            for sign in (1.0, -1.0):
+                moved = x.copy()
+                moved[:, j] += sign * step
+                ends.append(self.duals(*((moved, nu) if students else (p, moved)), labels, noise)[0])
+            return (ends[0] - ends[1]) / (2 * step)
+
+        own = [difference(p, k, True) for k in range(self.K)]
+        teachers = [difference(nu, m, False) for m in range(self.M)]
+        return np.stack(own, 2), np.stack(teachers, 2) if teachers else np.zeros((len(p), self.K, 0))

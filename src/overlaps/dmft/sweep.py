@@ -1,0 +1,295 @@
+"""Mean-field kernels of full-batch training, in one forward sweep over its steps.
+
+In the limit N, m → ∞ at a fixed ratio, samples become independent of each other and so do the input dimensions within a
+level g. A sample of component c sees, in column a (`overlaps.dmft.setting`; b before a),
+
+    p(a) = β(a) + h̃(a) + Σ_b ω(b) B_ω(b, a),    h̃ ~ N(0, V_θ),    ω = ∂loss/∂p,
+
+and the weights of level g are, with B_g = Σ_c r_g(c) B_θ(c) and g̃ ~ N(0, Σ_c r_g(c) V_ω(c)) in each dimension,
+
+    Θ_g = S_g τ_g − m^{−1/2} g̃ Λ̃_g,    Λ̃_g = Λ (1 + B_g Λ)⁻¹,    τ_g = (C − (α Λ in the rows of means)) (1 + B_g Λ)⁻¹.
+
+The kernels close the loop; ν_g is the Gram matrix of the sources S_g and ρ the share of the component:
+
+    V_θ(c) = Σ_g r_g(c) [τ_gᵀ ν_g τ_g + (n_g/m) Λ̃_gᵀ (Σ_c' r_g(c') V_ω(c')) Λ̃_g]      β(c) = Σ_g ν_g(mean c, ·) τ_g
+    V_ω(c) = ρ E[ω ωᵀ]     α(c) = ρ E[ω]     B_ω(c) = −Σ_g (n_g/m) r_g(c) Λ̃_g     B_θ(c) = ρ E[∂ω/∂h̃] = A⁻¹ ρ E[h ωᵀ]
+
+with h̃ = h A, V_θ = Aᵀ A, h standard normal. Column a needs columns before a alone, so nothing is iterated. The last
+form of B_θ, by Stein's lemma, needs no derivative of ω and holds for losses with kinks; the other has less noise.
+
+Long histories are nearly linearly dependent. Then Stein's B_θ has huge entries that cancel in Θ B_θ, and is never used:
+with columns τ A⁻¹ and Λ̃ A⁻¹ of the orthonormal Θ A⁻¹, Θ B_θ = (Θ A⁻¹) ρ E[h ωᵀ] has none. A direction in which V_θ has
+become singular (weights that move within the span of what they were) has no h and no response: its pivot in A is zero
+and so is what multiplies it. Responses of the other form are as large as they are, whatever V_θ is.
+
+Reference: arXiv preprint "Gaussian comparison for training dynamics", equations (26) to (32), as corrected.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import solve_triangular
+
+from ..start import LIMIT
+from .setting import Setting
+
+Array = NDArray[np.float64]
+LOST = 1e-11  # relative variance of a new direction below which V_θ counts as singular
+
+
+@dataclass(frozen=True, eq=False)
+class Kernels:
+    """Kernels of all columns (see the module), and what they say of every step.
+
+    tau (levels, sources, D), propagator (levels, D, D): τ and Λ̃.
+    beta, alpha: (components, D).
+    V_theta, V_omega, B_theta, B_omega, A: (components, D, D).
+    loss: mean loss of the samples of each component, (components, steps).
+    Q (steps, levels, K, K), F (steps, levels, K, M+P): overlaps of students and of students with fixed directions.
+    """
+
+    tau: Array
+    propagator: Array
+    beta: Array
+    alpha: Array
+    V_theta: Array
+    V_omega: Array
+    B_theta: Array
+    B_omega: Array
+    A: Array
+    loss: Array
+    Q: Array
+    F: Array
+
+    @classmethod
+    def empty(cls, setting: Setting) -> Kernels:
+        C, G, S, D = len(setting.weights), len(setting.gram), setting.gram.shape[-1], setting.D
+        T, K = setting.T, setting.K
+        square = (C, D, D)
+        shapes = [(G, S, D), (G, D, D), (C, D), (C, D), *[square] * 5, (C, T), (T, G, K, K), (T, G, K, S - K)]
+        return cls(*(np.zeros(shape) for shape in shapes))
+
+
+class Diverged(Exception):
+    """An overlap left the bounds at a step; the kernels hold what came before."""
+
+    def __init__(self, kernels: Kernels, step: int, size: float) -> None:
+        super().__init__(step)
+        self.kernels, self.step, self.size = kernels, step, size
+
+
+class Factor:
+    """Upper-triangular A with Aᵀ A = V, grown by columns; columns without a direction of their own are not `kept`.
+
+    lost: relative variance below which there is none. Or choice: which columns to keep, (D,).
+    """
+
+    def __init__(self, A: Array, lost: float = LOST, choice: NDArray[np.bool_] | None = None) -> None:
+        self.A, self.kept = A, np.zeros(0, np.int64)
+        self.lost, self.choice = lost, choice
+
+    def extend(self, V: Array, columns: slice) -> None:
+        """Factor the new `columns` of V."""
+        for j in range(columns.start, columns.stop):
+            kept = self.kept
+            a = solve_triangular(self.A[np.ix_(kept, kept)], V[kept, j], trans=1, check_finite=False)
+            self.A[kept, j] = a
+            pivot = V[j, j] - a @ a
+            if pivot > self.lost * V[j, j] if self.choice is None else self.choice[j] and pivot > 0:
+                self.A[j, j] = np.sqrt(pivot)
+                self.kept = np.append(kept, j)
+
+    def solve(self, C: Array, trans: int = 0) -> Array:
+        """B with A B = C or, with trans = 1, Aᵀ B = C, for as many rows; zero where a direction was lost."""
+        kept, B = self.kept[self.kept < len(C)], np.zeros_like(C)
+        B[kept] = solve_triangular(self.A[np.ix_(kept, kept)], C[kept], trans=trans, check_finite=False)
+        return B
+
+    def orthonormal(self, X: Array, Y: Array, columns: slice) -> None:
+        """New columns of Y = X A⁻¹, (..., D), from those of X; zero where there is no direction."""
+        for j in range(columns.start, columns.stop):
+            if self.A[j, j] > 0:
+                Y[..., j] = (X[..., j] - Y[..., :j] @ self.A[:j, j]) / self.A[j, j]
+
+
+class Paths:
+    """The samples of one component, as a weighted set of points: fields, duals and, on request, their responses.
+
+    h: standard normal variables of the columns, (n, D), and of the noise of the target in the last of D + 1 columns,
+    where there is any. weights: (n,), with sum one. followed: of how many points, the first, responses are followed.
+    """
+
+    def __init__(self, setting: Setting, component: int, h: Array, weights: Array, followed: int) -> None:
+        self.setting, self.weights = setting, weights
+        self.h = h[:, : setting.D]
+        self.omega = np.zeros_like(self.h)
+        self.nu = np.zeros((len(h), setting.M))
+        self.labels = np.full(len(h), setting.labels[component])
+        scale = setting.problem.label_noise
+        self.noise = scale * h[:, -1] if scale else np.zeros(len(h))
+        self.followed = followed
+        self.response = np.zeros((setting.D, followed, setting.D)) if followed else None
+
+    def take(self, columns: slice, fields: Array, B_omega: Array) -> float:
+        """Duals of new columns, from the fields (n, k) without memory and the kernel of it; returns the mean loss."""
+        done, stop = columns.start, columns.stop
+        p = fields + self.omega[:, :done] @ B_omega[:done, columns]
+        if stop <= self.setting.M:
+            self.nu[:, columns] = p
+            return 0.0
+        delta, loss = self.setting.duals(p, self.nu, self.labels, self.noise)
+        self.omega[:, columns] = delta
+        if self.response is not None:
+            self._respond(columns, p, B_omega)
+        return float(self.weights @ loss)
+
+    def _respond(self, columns: slice, p: Array, B_omega: Array) -> None:
+        """∂ω(columns)/∂h̃, by the chain rule through the duals before."""
+        assert self.response is not None
+        setting, done, stop = self.setting, columns.start, columns.stop
+        before = self.response[:done]
+        moved = np.tensordot(B_omega[:done, columns].T, before, 1)
+        for k, column in enumerate(range(done, stop)):
+            moved[k, :, column] += 1.0
+        some = slice(0, self.followed)
+        students, teachers = setting.slopes(p[some], self.nu[some], self.labels[some], self.noise[some])
+        self.response[columns] = np.einsum("nkj,jnb->knb", students, moved)
+        self.response[columns, :, : setting.M] += teachers.transpose(1, 0, 2)
+
+    def moments(self, columns: slice) -> tuple[Array, Array]:
+        """E[ω] (k,) and E[ω ωᵀ] (stop, k) of the columns, with all up to them."""
+        weighted = self.weights[:, None] * self.omega[:, columns]
+        return weighted.sum(0), self.omega[:, : columns.stop].T @ weighted
+
+    def stein(self, columns: slice) -> Array:
+        """E[h ωᵀ], (stop, k)."""
+        return self.h[:, : columns.stop].T @ (self.weights[:, None] * self.omega[:, columns])
+
+    def responses(self, columns: slice) -> Array:
+        """E[∂ω/∂h̃], (stop, k)."""
+        assert self.response is not None
+        weights = self.weights[: self.followed] / self.weights[: self.followed].sum()
+        return np.einsum("n,knb->bk", weights, self.response[columns, :, : columns.stop], optimize=True)
+
+
+class Feedback:
+    """Θ B_g = Σ_c r_g(c) Θ B_θ(c), on the coordinates X = τ or Λ̃ of Θ (levels, ·, D): by responses, or Stein's form."""
+
+    def __init__(self, setting: Setting, kernels: Kernels, factors: list[Factor], stein: bool) -> None:
+        self.setting, self.factors = setting, factors
+        self.moments = np.zeros_like(kernels.B_theta)  # ρ E[h ωᵀ], where B_θ itself is not used
+        self.B = np.zeros_like(kernels.propagator)
+        self.pairs = [
+            (X, np.zeros((len(factors), *X.shape))) for X in (kernels.tau, kernels.propagator)
+        ] if stein else []  # fmt: skip
+        self.kernels = kernels
+
+    def extend(self, columns: slice) -> None:
+        """Take in new columns, after everything is known of them."""
+        for X, Y in self.pairs:
+            for c, factor in enumerate(self.factors):
+                factor.orthonormal(X, Y[c], columns)
+        self.B[:, :, columns] = np.einsum("cg,cak->gak", self.setting.covariances, self.kernels.B_theta[:, :, columns])
+
+    def __call__(self, columns: slice) -> tuple[Array, Array]:
+        """τ B_g Λ and Λ̃ B_g Λ in new columns, (levels, ·, k)."""
+        done = slice(0, columns.start)
+        history = self.setting.history[done, columns]
+        if not self.pairs:
+            back = self.B[:, done, done] @ history
+            return self.kernels.tau[:, :, done] @ back, self.kernels.propagator[:, :, done] @ back
+        r, moments = self.setting.covariances, self.moments[:, done, done] @ history
+        tau, propagator = (
+            np.einsum("cg,cgsa,cak->gsk", r, Y[..., done], moments, optimize=True) for _, Y in self.pairs
+        )
+        return tau, propagator
+
+
+def sweep(setting: Setting, h: Array, *, followed: int, steps: int | None = None) -> Kernels:
+    """Kernels of the first `steps` steps (all by default), with averages over the points h (n, D) or (n, D + 1).
+
+    followed: number of points of which responses are followed; zero for Stein's form.
+    """
+    T = setting.T if steps is None else steps
+    kernels = Kernels.empty(setting)
+    weights = np.full(len(h), 1 / len(h))
+    paths = [Paths(setting, c, h, weights, followed) for c in range(len(setting.weights))]
+    factors = [Factor(A) for A in kernels.A]
+    feedback = Feedback(setting, kernels, factors, stein=not followed)
+    r, rho, share = setting.covariances, setting.weights, setting.shares
+    V = np.zeros_like(kernels.propagator)  # Σ_c r_g(c) V_ω(c)
+    for l in range(-1 if setting.M else 0, T):
+        columns = setting.block(l)
+        propagate(setting, kernels, feedback(columns), columns)
+        overlaps(setting, kernels, V, columns)
+        if l >= 0:
+            keep_overlaps(setting, kernels, V, l)
+            size = float(np.abs(kernels.Q[l]).max())
+            if not size < LIMIT:
+                raise Diverged(kernels, l, size)
+        stop = columns.stop
+        kernels.B_omega[:, :, columns] = -np.einsum("g,cg,gak->cak", share, r, kernels.propagator[:, :, columns])
+        for c, path in enumerate(paths):
+            factors[c].extend(kernels.V_theta[c], columns)
+            fields = kernels.beta[c, columns] + h[:, :stop] @ kernels.A[c, :stop, columns]
+            loss = path.take(columns, fields, kernels.B_omega[c])
+            if l < 0:
+                continue
+            kernels.loss[c, l] = loss
+            first, second = path.moments(columns)
+            kernels.alpha[c, columns] = rho[c] * first
+            kernels.V_omega[c, :stop, columns] = rho[c] * second
+            kernels.V_omega[c, columns, :stop] = rho[c] * second.T
+            if followed:
+                kernels.B_theta[c, :stop, columns] = rho[c] * path.responses(columns)
+            else:
+                feedback.moments[c, :stop, columns] = rho[c] * path.stein(columns)
+        feedback.extend(columns)
+        V[:, :stop, columns] = np.einsum("cg,cak->gak", r, kernels.V_omega[:, :stop, columns])
+        V[:, columns, :stop] = V[:, :stop, columns].transpose(0, 2, 1)
+    if not followed:
+        for c, factor in enumerate(factors):
+            kernels.B_theta[c] = factor.solve(feedback.moments[c])
+    return kernels
+
+
+def propagate(setting: Setting, kernels: Kernels, back: tuple[Array, Array], columns: slice) -> None:
+    """Columns of τ and Λ̃, from α before them and what comes `back` through B_g."""
+    done = slice(0, columns.start)
+    history = setting.history[done, columns]
+    pushed = np.zeros((setting.gram.shape[-1], history.shape[1]))
+    if setting.problem.data.has_means:
+        pushed[setting.K + setting.M :] = kernels.alpha[:, done] @ history
+    kernels.tau[:, :, columns] = setting.first[:, columns] - pushed - back[0]
+    kernels.propagator[:, :, columns] = setting.history[:, columns] - back[1]
+
+
+def overlaps(setting: Setting, kernels: Kernels, V: Array, columns: slice) -> None:
+    """Columns of V_θ and β, from V = Σ_c r_g(c) V_ω(c) before them."""
+    stop = columns.stop
+    gram = by_level(setting, kernels, V, slice(0, stop), columns)
+    new = np.einsum("cg,gak->cak", setting.covariances, gram)
+    kernels.V_theta[:, :stop, columns] = new
+    kernels.V_theta[:, columns, :stop] = new.transpose(0, 2, 1)
+    if setting.problem.data.has_means:
+        means = setting.gram[:, setting.K + setting.M :]
+        kernels.beta[:, columns] = np.einsum("gcs,gsk->ck", means, kernels.tau[:, :, columns])
+
+
+def by_level(setting: Setting, kernels: Kernels, V: Array, rows: slice, columns: slice) -> Array:
+    """Inner products Θ_gᵀ Θ_g of columns of weights, (levels, rows, columns)."""
+    tau, propagator = kernels.tau, kernels.propagator
+    sources = tau[:, :, rows].transpose(0, 2, 1) @ setting.gram @ tau[:, :, columns]
+    noise = propagator[:, :, rows].transpose(0, 2, 1) @ V @ propagator[:, :, columns]
+    return sources + setting.shares[:, None, None] * noise
+
+
+def keep_overlaps(setting: Setting, kernels: Kernels, V: Array, step: int) -> None:
+    """Q and F of a step."""
+    columns = setting.block(step)
+    kernels.Q[step] = by_level(setting, kernels, V, columns, columns)
+    fixed = setting.gram[:, setting.K :] @ kernels.tau[:, :, columns]
+    kernels.F[step] = fixed.transpose(0, 2, 1)

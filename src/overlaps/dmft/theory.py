@@ -1,0 +1,185 @@
+"""Macro of full-batch training: the kernels of `overlaps.dmft.sweep`, to a stated accuracy.
+
+- **Linear** problems (square loss, linear student and teacher) need first and second moments of the fields alone. Any
+  points with the moments of a standard normal give these exactly: ±√d e_i, 2d of them in d dimensions, turned by a
+  random rotation. The answer is deterministic and exact up to rounding, which a second rotation measures.
+- All others are averages over scrambled Sobol points and their mirror images, stretched to have the second moments of a
+  standard normal. The sweep is done for several independent scramblings: the spread of the results is the error, and
+  the number of points is doubled until it is as small as asked.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from dataclasses import fields
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from tqdm.auto import tqdm
+
+from ..averages.rules import scrambled
+from ..checks import number
+from ..errors import InputError, NumericalError, unknown
+from ..losses import Loss
+from ..network import Committee
+from ..problem import Problem
+from ..start import Start
+from ..trajectory import Trajectory
+from .running import as_trajectory, whole_steps
+from .setting import Setting
+from .sweep import Diverged, Kernels, sweep
+
+Array = NDArray[np.float64]
+REPLICAS = 8  # independent scramblings
+ACCURACY, ACCEPTED = 1e-3, 1e-2  # relative, where none is named: to aim at, and to accept
+MEMORY = 2.5e8  # numbers that a sweep may hold
+KERNELS = ("V_theta", "V_omega", "B_theta", "B_omega")
+
+
+def is_linear(problem: Problem) -> bool:
+    """Whether duals are linear in the fields: the square loss of linear networks."""
+    networks = (problem.student, problem.teacher) if problem.teacher is not None else (problem.student,)
+    return problem.loss == "square" and all(isinstance(n, Committee) and n.g.name == "linear" for n in networks)
+
+
+def is_smooth(problem: Problem) -> bool:
+    """Whether duals are known to have no jumps, so that responses are averages of derivatives."""
+    if isinstance(problem.loss, Loss) or problem.loss == "hinge":
+        return False
+    networks = (problem.student, problem.teacher)
+    return not any(isinstance(n, Committee) and n.g.kinks for n in networks)
+
+
+def solve_full_batch(
+    problem: Problem, start: Start, times: ArrayLike | None, *, levels: bool, accuracy: float | None, method: str
+) -> Trajectory:
+    """The infinite-size theory of full-batch training from the overlaps of `start`."""
+    setting = Setting(problem, start)
+    stops = whole_steps(setting.algorithm.steps, times)
+    if method not in ("auto", "stein", "response"):
+        raise unknown("method", str(method), ["auto", "stein", "response"])
+    if method == "response" and not is_smooth(problem):
+        raise InputError(
+            "method: responses are averages of derivatives, which miss the jumps of this loss or activation (those of "
+            "a user's loss are not known); use method='stein'"
+        )
+    run = _Run(setting, stops, levels)
+    if is_linear(problem):
+        return run.exact()
+    response = method == "response" or (method == "auto" and is_smooth(problem))
+    return run.refined(response, method == "auto", None if accuracy is None else number("accuracy", accuracy, above=0))
+
+
+class _Run:
+    """One solution."""
+
+    def __init__(self, setting: Setting, stops: NDArray[np.int64], levels: bool) -> None:
+        self.setting, self.stops, self.levels = setting, stops, levels
+        self.steps = int(stops[-1]) + 1
+        self.dimensions = setting.D + (setting.problem.label_noise > 0)
+        self.began = clock.perf_counter()
+
+    def exact(self) -> Trajectory:
+        d = self.dimensions
+        both: list[Kernels] = []
+        for seed in (0, 1):
+            turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))[0] * np.sqrt(d)
+            both.append(self._sweep(np.concatenate([turn, -turn]), 1))  # responses are the same for all
+        one, other = self._trajectory([both[0]], ""), self._trajectory([both[1]], "")
+        apart = {n: float(np.abs(one.data[n] - other.data[n]).max()) for n in one.variables}
+        return self._labelled(self._trajectory(both, f"exact moments, {2 * d} points"), apart)
+
+    def refined(self, response: bool, may_change: bool, accuracy: float | None) -> Trajectory:
+        wanted = ACCURACY if accuracy is None else accuracy
+        accepted = max(ACCEPTED, wanted) if accuracy is None else wanted
+        D, C = self.setting.D, len(self.setting.weights)
+        log2 = max(8 if response else 10, int(np.ceil(np.log2(self.dimensions + 1))) + 1)
+
+        def numbers(log2: int, response: bool) -> float:
+            return 2.0 ** (log2 + 1) * D * (C * D if response else 2 * C + 1)
+
+        if response and may_change and numbers(log2, True) > MEMORY:
+            response, log2 = False, max(10, log2)
+        bar = tqdm(desc="macro", unit="sweep", delay=2, disable=None)
+        best: Trajectory | None = None
+        reached, worst = np.inf, "Q"
+        with bar:
+            while True:
+                if numbers(log2, response) > MEMORY:
+                    if best is None:
+                        raise InputError(
+                            f"steps: {D} columns need {numbers(log2, response) * 8e-9:.0f} GB of paths; use fewer "
+                            "steps" + ("" if not response else ", or method='stein'")
+                        )
+                    break
+                found: list[Kernels] = []
+                for replica in range(REPLICAS):
+                    h = scrambled(self.dimensions, log2, 1000 * log2 + replica)
+                    found.append(self._sweep(h, len(h) if response else 0))
+                    bar.update()
+                form = "response" if response else "Stein"
+                name = f"{form} form, Sobol, {REPLICAS} x 2^{log2 + 1} paths"
+                error = self._spread(found)
+                best = self._labelled(self._trajectory(found, name), error)
+                sizes = {n: max(float(np.abs(best.data[n]).max()), 1e-3) for n in error}
+                worst = max(error, key=lambda n: error[n] / sizes[n])
+                reached = error[worst] / sizes[worst]
+                if reached <= wanted:
+                    return best
+                log2 += 1
+        if reached <= accepted:
+            return best
+        raise NumericalError(
+            f"macro: {worst} reached a relative accuracy of {reached:.1e} where {accepted:.1e} was asked, with as many "
+            f"paths as memory allows ({best.data.attrs['averages']}); pass accuracy={1.5 * reached:.0e} to accept it",
+            quantity=worst,
+            time=float(self.stops[-1]),
+            partial=best,
+        )
+
+    def _sweep(self, h: Array, followed: int) -> Kernels:
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                return sweep(self.setting, h, followed=followed, steps=self.steps)
+        except Diverged as stop:
+            kept = self.stops[self.stops < stop.step]
+            raise NumericalError(
+                f"macro: training diverges: an overlap Q reached {stop.size:.3g} at step {stop.step}; reduce rate (now "
+                f"{self.setting.algorithm.rate:g}), or stop earlier",
+                quantity="Q",
+                time=float(stop.step),
+                partial=self._trajectory([stop.kernels], "one sweep", kept) if kept.size else None,
+            ) from None
+
+    def _spread(self, found: list[Kernels]) -> dict[str, float]:
+        """Three standard errors of the mean over scramblings, the largest over times and entries."""
+        each = [self._trajectory([kernels], "") for kernels in found]
+        return {
+            name: 3 * float(np.std([one.data[name].values for one in each], axis=0, ddof=1).max() / len(found) ** 0.5)
+            for name in each[0].variables
+        }
+
+    def _trajectory(self, found: list[Kernels], averages: str, stops: NDArray[np.int64] | None = None) -> Trajectory:
+        """Mean over sweeps, at the stops."""
+        setting, stops = self.setting, self.stops if stops is None else stops
+        mean = Kernels(*(np.mean([getattr(k, f.name) for k in found], axis=0) for f in fields(Kernels)))
+        T, K, M = int(stops[-1]) + 1, setting.K, setting.M
+        dims = ("component", "step", "step_", "student", "student_")
+        more = {}
+        for name in KERNELS:
+            part = getattr(mean, name)[:, M : M + T * K, M : M + T * K]
+            more[name] = (dims, part.reshape(-1, T, K, T, K).transpose(0, 1, 3, 2, 4))
+        loss = (setting.weights @ mean.loss)[None, stops]
+        cost = f"{len(found)} sweep{'s' * (len(found) > 1)} of {T} steps, {clock.perf_counter() - self.began:.2g} s"
+        result = as_trajectory(
+            "macro", setting, stops, mean.Q[None, stops], mean.F[None, stops], loss, more, self.levels, 0, cost
+        )
+        if averages:
+            result.data.attrs["averages"] = averages
+        return result
+
+    def _labelled(self, result: Trajectory, error: dict[str, float]) -> Trajectory:
+        for name, value in error.items():
+            size = float(np.abs(result.data[name]).max())
+            result.data[name].attrs["accuracy"] = max(value, 1e-14 * max(size, 1e-3))
+        return result
