@@ -53,7 +53,7 @@ if TYPE_CHECKING:
     from .trajectory import Trajectory as Trajectory
     from .trajectory import load as load
 
-_MODULES = ("laws", "spectra")
+_MODULES = ("dmft", "laws", "spectra")
 _HOME = {
     "Activation": "activations",
     "Committee": "network",
@@ -126,6 +126,7 @@ __all__ = [
     "check_scaling",
     "compare",
     "digits",
+    "dmft",
     "draw",
     "fit_power",
     "forecast",

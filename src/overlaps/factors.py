@@ -20,6 +20,20 @@ def cholesky(C: Array) -> Array:
     return L
 
 
+def choleskys(C: Array) -> Array:
+    """`cholesky` of a batch, (n, d, d)."""
+    d = C.shape[-1]
+    L = np.zeros_like(C)
+    for j in range(d):
+        pivot = C[:, j, j] - np.einsum("nk,nk->n", L[:, j, :j], L[:, j, :j])
+        good = pivot > 1e-14 * np.maximum(C[:, j, j], 1e-300)
+        root = np.sqrt(np.where(good, pivot, 1.0))
+        L[:, j, j] = np.where(good, root, 0.0)
+        below = (C[:, j + 1 :, j] - np.einsum("nik,nk->ni", L[:, j + 1 :, :j], L[:, j, :j])) / root[:, None]
+        L[:, j + 1 :, j] = np.where(good[:, None], below, 0.0)
+    return L
+
+
 def coordinates(gram: Array, width: int, triangular: bool) -> Array:
     """Rows (d, width) with rows rowsᵀ = gram (d, d): lower triangular, or any where width is the whole space."""
     values, vectors = np.linalg.eigh(gram)

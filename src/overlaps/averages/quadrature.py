@@ -22,7 +22,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.special import chdtri, gamma
 
-from ..factors import cholesky
+from ..factors import cholesky, choleskys
 from ..losses import Loss
 from ..network import Committee, Softmax
 from ..problem import Problem
@@ -55,6 +55,24 @@ def _values(value, H, K, c, v, u):  # pragma: no cover - compiled
     out = np.empty(H.shape[0])
     for i in range(out.size):
         out[i] = value(H[i, :K], H[i, K:], c, v, u)
+    return out
+
+
+@njit(nogil=True)
+def _many_values(value, z, w, L, means, K, c, v, u):  # pragma: no cover - compiled
+    """Averages of the loss for many laws of the fields, mean + L z, at the same nodes: L (n, d, q), means (n, d)."""
+    n, d, q = L.shape
+    h = np.empty(d)
+    out = np.empty(n)
+    for i in range(n):
+        total = 0.0
+        for j in range(len(w)):
+            for a in range(d):
+                h[a] = means[i, a]
+                for b in range(q):
+                    h[a] += L[i, a, b] * z[j, b]
+            total += w[j] * value(h[:K], h[K:], c, v[i], u)
+        out[i] = total
     return out
 
 
@@ -140,14 +158,24 @@ class FieldRule:
             kinks = [tuple(k - s for k in own) for own, s in zip(kinks, shift.tolist(), strict=True)]
         if self.labelled:
             # a logistic function of σ z has poles π/σ from the real axis, and nodes have to be closer than that
-            width = np.maximum(gain * np.linalg.norm(L, axis=0), 1.0)
             if not any(kinks):
-                # in steps of a factor, so that grids are few and do not change with every width
-                return rules.smooth_grid(
-                    self._affordable(spacing / 1.25 ** np.ceil(np.log(width) / np.log(1.25))), self.radius
-                )
-            spacing /= min(float(width.max()), 4.0)
+                return self._narrowed(self.narrowing(L, np.array(gain)))
+            spacing /= min(max(gain * float(np.linalg.norm(L, axis=0).max()), 1.0), 4.0)
         return rules.tensor(L, kinks, spacing, self.radius)
+
+    def narrowing(self, L: Array, gain: Array) -> Array:
+        """How many times the spacing of each variable is narrowed, (..., q), for L (..., d, q) and gain (...).
+
+        In steps of a factor, so that grids are few and do not change with every width; with the same steps they are the
+        same.
+        """
+        if not self.labelled:
+            return np.zeros((*L.shape[:-2], L.shape[-1]))
+        width = np.maximum(gain[..., None] * np.linalg.norm(L, axis=-2), 1.0)
+        return np.ceil(np.log(width) / np.log(1.25))
+
+    def _narrowed(self, times: Array) -> tuple[Array, Array]:
+        return rules.smooth_grid(self._affordable(self.spacing / 1.25**times), self.radius)
 
     def _affordable(self, spacings: Array) -> tuple[float, ...]:
         """The spacings, all larger by a factor where there would be too many points; finer rules may have more."""
@@ -321,7 +349,29 @@ class LossQuadrature:
         if means is None or means.shape[2] == 0:
             means = np.zeros((len(C), C.shape[-1], 1))
         each = by_component(C, variances)
-        return np.array([weights @ self.each_error(each[i], v[i], means[i]) for i in range(len(C))])
+        if not self.rule.is_tensor or any(self.rule.kinks) or len(C) == 1:
+            return np.array([weights @ self.each_error(each[i], v[i], means[i]) for i in range(len(C))])
+        total, v = np.zeros(len(C)), np.ascontiguousarray(v)
+        for c, (weight, label) in enumerate(zip(weights, self.problem.data.components.labels, strict=True)):
+            total += weight * self._error_batch(each[:, c], v, means[:, :, c], int(label))
+        return total
+
+    def _error_batch(self, C: Array, v: Array, means: Array, label: int) -> Array:
+        """Error of one component for a batch: C (n, K+M, K+M), v (n, K), means (n, K+M); a few grids serve all."""
+        basis = np.eye(C.shape[-1]) if self.basis is None else self.basis
+        L = choleskys(basis.T @ C @ basis)
+        gain = np.abs(v).max(1)
+        narrow = np.where(L.any((1, 2))[:, None], self.rule.narrowing(L, gain), -1.0)
+        _, first, which = np.unique(narrow, axis=0, return_index=True, return_inverse=True)
+        out = np.empty(len(C))
+        for key, i in enumerate(first):
+            some = which.ravel() == key
+            z, w, _ = self._points(L[i], L[i], np.zeros(L.shape[1]), float(gain[i]))
+            out[some] = _many_values(
+                self.problem.value, z, w, basis @ L[some], means[some], v.shape[1], label, v[some],
+                self.teacher_readout,
+            )  # fmt: skip
+        return out
 
 
 def contrasts(K: int) -> Array:

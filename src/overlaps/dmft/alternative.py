@@ -17,24 +17,27 @@ normal,
     Q = X̃ Ω/m + σ Σ_c R^{1/2} U/√m + √((1 + z²)/m) Σ_c R Θ A_θ⁻¹ (Γ A_ω)_u
     P_c = X̃_cᵀ Θ + σ V_c + √((1 + z²)/m) Ω_c A_ω⁻¹ (Γᵀ A_θ)_U
 
-The theorem: for every σ > 0 and real z the two are equal in law, at any size. At σ = 0 and z² = −1, φ′ would be training
-itself (`overlaps.dmft.continuation`). The cost of a run of ψ is O((C N + m) D²) for C components.
+The theorem: for every σ > 0 and real z the two are equal in law, at any size. At σ = 0 and z² = −1, φ′ would be
+training itself (`overlaps.dmft.continuation`). A run of ψ costs O((C N + m) D²) for C components, and O(C D³) a step to
+factor.
 
 Reference: arXiv preprint "Gaussian comparison for training dynamics", equations (8) and (9).
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import number
-from ..errors import NumericalError
+from ..errors import InputError, NumericalError
 from ..problem import Problem
 from ..start import Start, check
 from ..trajectory import Trajectory
 from .matrices import Formed, Means
-from .running import Maker, ready, record
+from .running import LARGEST, Maker, ready, record
 from .setting import Setting
 from .sweep import LOST
 
@@ -99,16 +102,17 @@ class Factors:
 
     def _factor(self, name: str, V: Array) -> Array:
         """Upper-triangular A with Aᵀ A = V, of every run and component."""
-        try:
-            A = np.linalg.cholesky(V, upper=True)
-        except np.linalg.LinAlgError:
-            A = np.zeros_like(V)
+        if not np.isfinite(V).all():
+            return np.full_like(V, np.nan)  # training diverged, which is noticed by its overlaps
+        A = np.zeros_like(V)
+        with suppress(np.linalg.LinAlgError):
+            A[:] = np.linalg.cholesky(V, upper=True)
         pivots = np.diagonal(A, axis1=2, axis2=3) ** 2
         if not (pivots > LOST * np.diagonal(V, axis1=2, axis2=3)).all():
             what = "weights" if name == "V_theta" else "duals"
             raise NumericalError(
                 f"{self.scale}: {name} is singular at step {max(self.step, 0)}: {what} are zero, or combinations of "
-                f"earlier ones; use sigma > 0, such as {max(1e-3, 10 * self.sigma):g} (now {self.sigma:g})",
+                f"others; use sigma > 0, such as {max(1e-3, 10 * self.sigma):g} (now {self.sigma:g})",
                 quantity=name,
                 time=float(max(self.step, 0)),
             )
@@ -206,8 +210,8 @@ def alternative(
     problem, start: a problem with `FullBatch` and a start with weights, as for `train`.
     times: whole steps, all by default.
     runs, seed: number of independent runs; the same seed gives the same bits.
-    sigma, z: constants of the process; sigma = 0 is possible as long as no weights or duals are linear combinations of
-        earlier ones.
+    sigma, z: constants of the process; sigma = 0 is possible as long as no weights, and no duals of a component, are
+        linear combinations of others (those of a `Softmax` are).
     """
     return _run(Alternative, "alternative", problem, start, times, runs, seed, sigma, z, progress)
 
@@ -230,6 +234,12 @@ def _run(
     check(problem, start)
     sigma, z = constants(sigma, z)
     setting = ready(problem, start, scale)
+    assert start.size is not None
+    if kind is Perturbed and start.size * setting.samples > LARGEST:
+        raise InputError(
+            f"size: a data matrix of {start.size} x {setting.samples} is {start.size * setting.samples * 8e-9:.0f} GB; "
+            "use alternative, which has the same law and forms no matrix"
+        )
     return record(
         scale, maker(kind, sigma, z), setting, times, runs, seed, numbers(kind, setting), levels=False, kernels=False,
         progress=progress,

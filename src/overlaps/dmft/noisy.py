@@ -13,7 +13,7 @@ before that of j, ( )ᵀ_u the others. All that fluctuates is then
 - the overlaps of G with the sources, m^{−1/2} g_o, Gaussian with the covariance ν_g between sources;
 - the empirical measure of H: averages over the samples of a component.
 
-Mean-field theory sets S = g_o = 0 and takes averages over the Gaussian measure, where Y is zero in ( )_U and X in ( )ᵀ_u.
+Mean-field theory sets S = g_o = 0 and averages over the Gaussian measure, where Y is zero in ( )_U and X in ( )ᵀ_u.
 The comparison process of the paper has a Gaussian z Γᵀ instead of −Y in ( )_U and z Γ instead of −Xᵀ in ( )ᵀ_u; at
 z² = −1 that is the same to leading order, and here needs no continuation.
 """
@@ -38,12 +38,15 @@ class Noise:
     gram: added to the Gram matrix of G of a level, {level: (F D, F D)}, families one after the other.
     sources: overlaps of G with the sources, {level: (sources, F D)}.
     weights: of the points in the measure of a component, {component: (n,)}, with sum one.
+    moments: added to averages over the measure of a component, {component: (E[ω] (D,), E[ω ωᵀ] (D, D), E[ω hᵀ] of each
+        level (levels, D, D))}.
     gamma: of the comparison process, {family: (D, D)}, for one level; None for the exact process.
     """
 
     gram: dict[int, Array] = field(default_factory=dict)
     sources: dict[int, Array] = field(default_factory=dict)
     weights: dict[int, Array] = field(default_factory=dict)
+    moments: dict[int, tuple[Array, Array, Array]] = field(default_factory=dict)
     gamma: dict[int, Array] | None = None
 
 
@@ -70,20 +73,31 @@ class Noisy:
     loss: Array
 
 
+def families(setting: Setting, apart: bool) -> tuple[NDArray[np.int64], Array]:
+    """The family of each component, (components,), and roots of the eigenvalues of each family, (families, levels)."""
+    if apart:
+        return np.arange(len(setting.weights)), np.sqrt(setting.covariances)
+    values, family = np.unique(setting.covariances, axis=0, return_inverse=True)
+    return family.ravel(), np.sqrt(values)
+
+
 class NoisySweep:
     """The sweep over points h (n, levels, D) of a standard normal, as a function of the noise.
 
+    apart: whether every component is a family, as in the paper; the law is the same, one pass of an iteration is not.
     targets: noise of the targets, standard normal, (n,), where there is any.
     lost: relative variance below which a direction of Θ or Ω counts as lost, in the sweep without noise; sweeps with
     noise keep the same directions, so that they are smooth functions of it.
     """
 
-    def __init__(self, setting: Setting, h: Array, lost: float, targets: Array | None = None) -> None:
+    def __init__(
+        self, setting: Setting, h: Array, lost: float, targets: Array | None = None, *, apart: bool = False
+    ) -> None:
         self.setting, self.h, self.lost, self.targets = setting, h, lost, targets
-        values, family = np.unique(setting.covariances, axis=0, return_inverse=True)
-        self.family, self.roots = family.ravel(), np.sqrt(values)  # of the components; (families, levels)
+        self.family, self.roots = families(setting, apart)
         self.even = np.full(len(h), 1 / len(h))
         self.keep: tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]]] | None = None
+        self.paths: list[Paths] = []  # of the sweep without noise, one for each component
         self.base = self(Noise())
         self.keep = ([np.diag(A) > 0 for A in self.base.A], [np.diag(A) > 0 for A in self.base.A_omega])
 
@@ -102,6 +116,7 @@ class NoisySweep:
         state = _State(self, noise, own, own if given is None else given)
         for l in range(-1 if setting.M else 0, setting.T):
             state.step(l)
+        self.paths = self.paths or state.paths
         return own
 
 
@@ -116,7 +131,10 @@ class _State:
         self.theta = [Factor(own.A[g], sweep.lost, None if keep is None else keep[0][g]) for g in range(G)]
         self.omega = [Factor(own.A_omega[f], sweep.lost, None if keep is None else keep[1][f]) for f in range(F)]
         # factors by which coordinates of Θ are made orthonormal
-        self.frame = self.theta if feed is own else [_given(A, kept) for A, kept in zip(feed.A, keep[0], strict=True)]
+        self.frame = self.theta
+        if feed is not own:
+            assert keep is not None
+            self.frame = [_given(A, kept) for A, kept in zip(feed.A, keep[0], strict=True)]
         self.unit_tau, self.unit_lam = np.zeros_like(own.tau), np.zeros_like(own.lam)
         self.ahead, self.behind = np.zeros((F, G, D, D)), np.zeros((F, G, D, D))  # ( )_U and ( )ᵀ_u, with noise alone
         own_h = h[:, 0] if sweep.targets is None else np.column_stack([h[:, 0], sweep.targets])
@@ -189,6 +207,9 @@ class _State:
             if self.sweep.family[c] == f:
                 omega = self.paths[c].omega[:, rows] * moved[:, None]
                 out += self.setting.weights[c] * omega.T @ self.sweep.h[:, g, columns]
+        for c, (_, _, crossed) in self.noise.moments.items():
+            if self.sweep.family[c] == f:
+                out += self.setting.weights[c] * crossed[g][rows, columns]
         return out
 
     def _forward(self, f: int, columns: slice) -> None:
@@ -215,8 +236,7 @@ class _State:
         own, feed, setting, path = self.own, self.feed, self.setting, self.paths[c]
         f, rho, stop = self.sweep.family[c], setting.weights[c], columns.stop
         fields = sum(
-            root * self.sweep.h[:, g, :stop] @ feed.A[g][:stop, columns]
-            for g, root in enumerate(self.sweep.roots[f])
+            root * self.sweep.h[:, g, :stop] @ feed.A[g][:stop, columns] for g, root in enumerate(self.sweep.roots[f])
         )
         path.weights = self.noise.weights.get(c, self.sweep.even)
         loss = path.take(columns, feed.beta[c, columns] + fields, feed.B_omega[f])
@@ -224,6 +244,9 @@ class _State:
             return
         own.loss[c, l] = loss
         first, second = path.moments(columns)
+        if c in self.noise.moments:
+            first = first + self.noise.moments[c][0][columns]
+            second = second + self.noise.moments[c][1][:stop, columns]
         own.alpha[c, columns] = rho * first
         W = own.W[f][:stop, columns] + rho * second
         own.W[f][:stop, columns], own.W[f][columns, :stop] = W, W.T
@@ -242,7 +265,7 @@ class _State:
             total = feed.A[g][upto, upto] @ total
             for f in range(len(roots)):
                 new = np.zeros_like(total)
-                if self.moved:
+                if self.moved or self.noise.moments:
                     # column i of (E[h ωᵀ] A⁻¹) needs all columns of ω up to i
                     crossed = self._empirical(f, g, upto, upto)
                     new += self.omega[f].solve(crossed, trans=1)[columns].T

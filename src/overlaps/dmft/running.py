@@ -162,10 +162,14 @@ def record(
 
 def as_trajectory(
     scale: str, setting: Setting, steps: NDArray[np.int64], Q: Array, A: Array, loss: Array,
-    more: dict[str, tuple[tuple[str, ...], Array]], levels: bool, seed: int, cost: str,
+    more: dict[str, tuple[tuple[str, ...], Array]], levels: bool, seed: int, cost: str, *, coarse: bool = False,
 ) -> Trajectory:  # fmt: skip
-    """A trajectory from overlaps per level, Q (run, time, levels, K, K) and A (run, time, levels, K, M+P)."""
+    """A trajectory from overlaps per level, Q (run, time, levels, K, K) and A (run, time, levels, K, M+P).
+
+    coarse: the error by a coarser quadrature, to measure its accuracy.
+    """
     start, M = setting.start, setting.M
+    method = method_for(setting.problem, start.u)
     v = np.broadcast_to(start.v, (*Q.shape[:2], setting.K))
     return assemble(
         scale,
@@ -176,7 +180,7 @@ def as_trajectory(
         np.einsum("b,rtbij->rtij", start.eigenvalues, A[..., :M]),
         A[..., M:].sum(2),
         v,
-        method_for(setting.problem, start.u),
+        method.coarser() if coarse else method,
         levels=(Q, A) if levels else None,
         covariances=None if setting.data.one_covariance else field_covariances(setting, Q, A),
         more={"training_error": (("run", "time"), loss), **more},

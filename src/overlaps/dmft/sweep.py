@@ -15,12 +15,13 @@ The kernels close the loop; ν_g is the Gram matrix of the sources S_g and ρ th
     V_ω(c) = ρ E[ω ωᵀ]     α(c) = ρ E[ω]     B_ω(c) = −Σ_g (n_g/m) r_g(c) Λ̃_g     B_θ(c) = ρ E[∂ω/∂h̃] = A⁻¹ ρ E[h ωᵀ]
 
 with h̃ = h A, V_θ = Aᵀ A, h standard normal. Column a needs columns before a alone, so nothing is iterated. The last
-form of B_θ, by Stein's lemma, needs no derivative of ω and holds for losses with kinks; the other has less noise.
+form of B_θ, by Stein's lemma, needs no derivative of ω and holds for losses with kinks.
 
-Long histories are nearly linearly dependent. Then Stein's B_θ has huge entries that cancel in Θ B_θ, and is never used:
-with columns τ A⁻¹ and Λ̃ A⁻¹ of the orthonormal Θ A⁻¹, Θ B_θ = (Θ A⁻¹) ρ E[h ωᵀ] has none. A direction in which V_θ has
-become singular (weights that move within the span of what they were) has no h and no response: its pivot in A is zero
-and so is what multiplies it. Responses of the other form are as large as they are, whatever V_θ is.
+Long histories are nearly linearly dependent: within some ten steps V_θ is singular to rounding. To leave directions out
+of A does not work, since later columns are large multiples of what is left out. Instead fields get independent noise of
+a relative variance of 10⁻⁸ (σ² in the comparison theorem), and Aᵀ A = V_θ + σ² has a factor at any horizon. Its B_θ by
+Stein's lemma has huge entries that cancel in Θ B_θ, and is never used: Θ B_θ = (Θ A⁻¹) ρ E[h ωᵀ] has none, as the
+columns of Θ A⁻¹, kept as τ A⁻¹ and Λ̃ A⁻¹, are orthonormal or shorter.
 
 Reference: arXiv preprint "Gaussian comparison for training dynamics", equations (26) to (32), as corrected.
 """
@@ -31,12 +32,14 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import solve_triangular
+from scipy.linalg import get_lapack_funcs
 
 from ..start import LIMIT
 from .setting import Setting
 
 Array = NDArray[np.float64]
+(TRIANGULAR,) = get_lapack_funcs(("trtrs",), dtype=np.float64)  # a tenth of the overhead of solve_triangular
+ADDED = 1e-8  # relative variance added to V_θ: large beside rounding, small beside any error of sampling
 LOST = 1e-11  # relative variance of a new direction below which V_θ counts as singular
 
 
@@ -81,31 +84,54 @@ class Diverged(Exception):
         self.kernels, self.step, self.size = kernels, step, size
 
 
+class Singular(Exception):
+    """V_θ lost its factor to rounding at a step; the kernels hold what came before."""
+
+    def __init__(self, kernels: Kernels, step: int) -> None:
+        super().__init__(step)
+        self.kernels, self.step = kernels, step
+
+
 class Factor:
     """Upper-triangular A with Aᵀ A = V, grown by columns; columns without a direction of their own are not `kept`.
 
-    lost: relative variance below which there is none. Or choice: which columns to keep, (D,).
+    lost: relative variance below which there is none. Or choice: which columns to keep, (D,). Or added: relative
+    variance to add to every column, so that all have one.
     """
 
-    def __init__(self, A: Array, lost: float = LOST, choice: NDArray[np.bool_] | None = None) -> None:
+    def __init__(
+        self, A: Array, lost: float = LOST, choice: NDArray[np.bool_] | None = None, added: float = 0.0
+    ) -> None:
         self.A, self.kept = A, np.zeros(0, np.int64)
-        self.lost, self.choice = lost, choice
+        self.lost, self.choice, self.added = lost, choice, added
 
     def extend(self, V: Array, columns: slice) -> None:
         """Factor the new `columns` of V."""
         for j in range(columns.start, columns.stop):
             kept = self.kept
-            a = solve_triangular(self.A[np.ix_(kept, kept)], V[kept, j], trans=1, check_finite=False)
+            a = np.zeros(0)
+            if kept.size:
+                a = TRIANGULAR(self.A[np.ix_(kept, kept)], V[kept, j], trans=1)[0]
             self.A[kept, j] = a
-            pivot = V[j, j] - a @ a
-            if pivot > self.lost * V[j, j] if self.choice is None else self.choice[j] and pivot > 0:
+            pivot = V[j, j] * (1 + self.added) - a @ a
+            if self._has_direction(j, pivot, V[j, j]):
                 self.A[j, j] = np.sqrt(pivot)
                 self.kept = np.append(kept, j)
+
+    def _has_direction(self, j: int, pivot: float, variance: float) -> bool:
+        if self.choice is not None:
+            return bool(self.choice[j]) and pivot > 0
+        if not self.added:
+            return pivot > self.lost * variance
+        if variance > 0 and not pivot > 0:
+            raise np.linalg.LinAlgError  # rounding of V has become larger than what was added
+        return variance > 0
 
     def solve(self, C: Array, trans: int = 0) -> Array:
         """B with A B = C or, with trans = 1, Aᵀ B = C, for as many rows; zero where a direction was lost."""
         kept, B = self.kept[self.kept < len(C)], np.zeros_like(C)
-        B[kept] = solve_triangular(self.A[np.ix_(kept, kept)], C[kept], trans=trans, check_finite=False)
+        if kept.size:
+            B[kept] = TRIANGULAR(self.A[np.ix_(kept, kept)], C[kept], trans=trans)[0].reshape(C[kept].shape)
         return B
 
     def orthonormal(self, X: Array, Y: Array, columns: slice) -> None:
@@ -130,6 +156,7 @@ class Paths:
         self.labels = np.full(len(h), setting.labels[component])
         scale = setting.problem.label_noise
         self.noise = scale * h[:, -1] if scale else np.zeros(len(h))
+        self.losses = np.zeros((len(h), setting.T))
         self.followed = followed
         self.response = np.zeros((setting.D, followed, setting.D)) if followed else None
 
@@ -142,6 +169,7 @@ class Paths:
             return 0.0
         delta, loss = self.setting.duals(p, self.nu, self.labels, self.noise)
         self.omega[:, columns] = delta
+        self.losses[:, (columns.start - self.setting.M) // self.setting.K] = loss
         if self.response is not None:
             self._respond(columns, p, B_omega)
         return float(self.weights @ loss)
@@ -208,16 +236,19 @@ class Feedback:
         return tau, propagator
 
 
-def sweep(setting: Setting, h: Array, *, followed: int, steps: int | None = None) -> Kernels:
+def sweep(
+    setting: Setting, h: Array, *, followed: int, steps: int | None = None, added: float = ADDED
+) -> Kernels:
     """Kernels of the first `steps` steps (all by default), with averages over the points h (n, D) or (n, D + 1).
 
     followed: number of points of which responses are followed; zero for Stein's form.
+    added: relative variance of the noise that is added to the fields, so that V_θ is never singular.
     """
     T = setting.T if steps is None else steps
     kernels = Kernels.empty(setting)
     weights = np.full(len(h), 1 / len(h))
     paths = [Paths(setting, c, h, weights, followed) for c in range(len(setting.weights))]
-    factors = [Factor(A) for A in kernels.A]
+    factors = [Factor(A, added=added) for A in kernels.A]
     feedback = Feedback(setting, kernels, factors, stein=not followed)
     r, rho, share = setting.covariances, setting.weights, setting.shares
     V = np.zeros_like(kernels.propagator)  # Σ_c r_g(c) V_ω(c)
@@ -233,7 +264,10 @@ def sweep(setting: Setting, h: Array, *, followed: int, steps: int | None = None
         stop = columns.stop
         kernels.B_omega[:, :, columns] = -np.einsum("g,cg,gak->cak", share, r, kernels.propagator[:, :, columns])
         for c, path in enumerate(paths):
-            factors[c].extend(kernels.V_theta[c], columns)
+            try:
+                factors[c].extend(kernels.V_theta[c], columns)
+            except np.linalg.LinAlgError:
+                raise Singular(kernels, l) from None
             fields = kernels.beta[c, columns] + h[:, :stop] @ kernels.A[c, :stop, columns]
             loss = path.take(columns, fields, kernels.B_omega[c])
             if l < 0:

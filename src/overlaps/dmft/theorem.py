@@ -7,6 +7,17 @@ averaged; groups are exchangeable if the laws are equal, so the level stays exac
 
 A test that passes says little unless it could have failed: the control is ψ with another z (z = 0, or z = 1 if z is 0
 to begin with), which must be rejected.
+
+>>> import overlaps as ov
+>>> from overlaps.dmft.theorem import check_theorem
+>>> problem = ov.Problem(
+...     data=ov.GaussianMixture(gram=[[0.5]]),
+...     student=ov.Committee(1, "erf"),
+...     algorithm=ov.FullBatch(steps=1, rate=0.5),
+... )
+>>> start = ov.Start.from_weights(problem, student=[[1.0, 0.5]])
+>>> check_theorem(problem, start, sigma=0.5, z=1.0).verdict
+'holds in law'
 """
 
 from __future__ import annotations

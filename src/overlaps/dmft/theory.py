@@ -5,7 +5,11 @@
   random rotation. The answer is deterministic and exact up to rounding, which a second rotation measures.
 - All others are averages over scrambled Sobol points and their mirror images, stretched to have the second moments of a
   standard normal. The sweep is done for several independent scramblings: the spread of the results is the error, and
-  the number of points is doubled until it is as small as asked.
+  the number of points is doubled until it is as small as asked, relative to the largest value of each variable (of an
+  overlap with a fixed direction, at least a tenth of what its length allows).
+
+Smooth losses begin with responses. Their noise grows with the horizon, and their cost as its third power, so that
+Stein's form takes over where a few paths do not suffice, or histories are long.
 """
 
 from __future__ import annotations
@@ -24,15 +28,17 @@ from ..losses import Loss
 from ..network import Committee
 from ..problem import Problem
 from ..start import Start
-from ..trajectory import Trajectory
+from ..trajectory import VARIABLES, Trajectory
 from .running import as_trajectory, whole_steps
 from .setting import Setting
-from .sweep import Diverged, Kernels, sweep
+from .sweep import ADDED, Diverged, Kernels, Singular, sweep
 
 Array = NDArray[np.float64]
 REPLICAS = 8  # independent scramblings
 ACCURACY, ACCEPTED = 1e-3, 1e-2  # relative, where none is named: to aim at, and to accept
 MEMORY = 2.5e8  # numbers that a sweep may hold
+SHORT = 64  # columns up to which responses are worth trying
+TURNED = 1e-11  # variance added to the fields of linear problems: as `sweep.ADDED`, but beside rounding alone
 KERNELS = ("V_theta", "V_omega", "B_theta", "B_omega")
 
 
@@ -84,22 +90,27 @@ class _Run:
         both: list[Kernels] = []
         for seed in (0, 1):
             turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))[0] * np.sqrt(d)
-            both.append(self._sweep(np.concatenate([turn, -turn]), 1))  # responses are the same for all
+            both.append(self._sweep(np.concatenate([turn, -turn]), 1, TURNED))  # responses are the same for all
         one, other = self._trajectory([both[0]], ""), self._trajectory([both[1]], "")
-        apart = {n: float(np.abs(one.data[n] - other.data[n]).max()) for n in one.variables}
-        return self._labelled(self._trajectory(both, f"exact moments, {2 * d} points"), apart)
+        found = self._trajectory(both, f"exact moments, {2 * d} points")
+        apart = {
+            n: float(np.abs(one.data[n] - other.data[n]).max() + 10 * TURNED * np.abs(found.data[n]).max())
+            for n in (*one.variables, *KERNELS)
+        }
+        return self._labelled(found, apart)
 
     def refined(self, response: bool, may_change: bool, accuracy: float | None) -> Trajectory:
         wanted = ACCURACY if accuracy is None else accuracy
         accepted = max(ACCEPTED, wanted) if accuracy is None else wanted
         D, C = self.setting.D, len(self.setting.weights)
-        log2 = max(8 if response else 10, int(np.ceil(np.log2(self.dimensions + 1))) + 1)
+        fewest = int(np.ceil(np.log2(self.dimensions + 1))) + 1
+        log2 = max(8 if response else 10, fewest)
 
         def numbers(log2: int, response: bool) -> float:
             return 2.0 ** (log2 + 1) * D * (C * D if response else 2 * C + 1)
 
-        if response and may_change and numbers(log2, True) > MEMORY:
-            response, log2 = False, max(10, log2)
+        if response and may_change and (D > SHORT or numbers(log2, True) > MEMORY):
+            response, log2 = False, max(10, fewest)
         bar = tqdm(desc="macro", unit="sweep", delay=2, disable=None)
         best: Trajectory | None = None
         reached, worst = np.inf, "Q"
@@ -121,12 +132,15 @@ class _Run:
                 name = f"{form} form, Sobol, {REPLICAS} x 2^{log2 + 1} paths"
                 error = self._spread(found)
                 best = self._labelled(self._trajectory(found, name), error)
-                sizes = {n: max(float(np.abs(best.data[n]).max()), 1e-3) for n in error}
-                worst = max(error, key=lambda n: error[n] / sizes[n])
+                sizes = self._sizes(best)
+                worst = max(sizes, key=lambda n: error[n] / sizes[n])
                 reached = error[worst] / sizes[worst]
                 if reached <= wanted:
                     return best
-                log2 += 1
+                if response and may_change:
+                    response, log2 = False, max(10, fewest)
+                else:
+                    log2 += 1
         if reached <= accepted:
             return best
         raise NumericalError(
@@ -137,30 +151,53 @@ class _Run:
             partial=best,
         )
 
-    def _sweep(self, h: Array, followed: int) -> Kernels:
+    def _sweep(self, h: Array, followed: int, added: float = ADDED) -> Kernels:
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                return sweep(self.setting, h, followed=followed, steps=self.steps)
+                return sweep(self.setting, h, followed=followed, steps=self.steps, added=added)
         except Diverged as stop:
-            kept = self.stops[self.stops < stop.step]
-            raise NumericalError(
-                f"macro: training diverges: an overlap Q reached {stop.size:.3g} at step {stop.step}; reduce rate (now "
-                f"{self.setting.algorithm.rate:g}), or stop earlier",
-                quantity="Q",
-                time=float(stop.step),
-                partial=self._trajectory([stop.kernels], "one sweep", kept) if kept.size else None,
-            ) from None
+            what = f"training diverges: an overlap Q reached {stop.size:.3g}"
+            raise self._stopped(stop.kernels, stop.step, "Q", what) from None
+        except Singular as stop:
+            what = "V_theta is singular to rounding, with all that was added to it"
+            raise self._stopped(stop.kernels, stop.step, "V_theta", what) from None
+
+    def _stopped(self, kernels: Kernels, step: int, quantity: str, what: str) -> NumericalError:
+        """The error of a sweep that ended at a step, with what came before."""
+        finite = np.isfinite(kernels.loss).all(0)
+        kept = self.stops[(self.stops < step) & finite[self.stops]]
+        return NumericalError(
+            f"macro: {what} at step {step}; reduce rate (now {self.setting.algorithm.rate:g}), or stop earlier",
+            quantity=quantity,
+            time=float(step),
+            partial=self._trajectory([kernels], "one sweep", kept) if kept.size else None,
+        )
 
     def _spread(self, found: list[Kernels]) -> dict[str, float]:
         """Three standard errors of the mean over scramblings, the largest over times and entries."""
-        each = [self._trajectory([kernels], "") for kernels in found]
-        return {
-            name: 3 * float(np.std([one.data[name].values for one in each], axis=0, ddof=1).max() / len(found) ** 0.5)
-            for name in each[0].variables
+        each = [self._trajectory([kernels], "").data for kernels in found]
+        names = [name for name in (*VARIABLES, *KERNELS) if name in each[0]]
+        error = {
+            name: 3 * float(np.std([one[name].values for one in each], axis=0, ddof=1).max() / len(found) ** 0.5)
+            for name in names
         }
+        coarse = self._trajectory(found[:1], "", coarse=True).data
+        error["error"] += float(np.abs(coarse["error"] - each[0]["error"]).max())
+        return error
 
-    def _trajectory(self, found: list[Kernels], averages: str, stops: NDArray[np.int64] | None = None) -> Trajectory:
-        """Mean over sweeps, at the stops."""
+    def _sizes(self, result: Trajectory) -> dict[str, float]:
+        """What an error of each variable is compared with."""
+        data = result.data
+        sizes = {name: max(float(np.abs(data[name]).max()), 1e-3) for name in result.variables}
+        for name, fixed in (("R", "T"), ("m", "gram")):
+            if name in sizes:
+                sizes[name] = max(sizes[name], 0.1 * float(np.sqrt(np.abs(data["Q"]).max() * np.abs(data[fixed]).max())))
+        return sizes
+
+    def _trajectory(
+        self, found: list[Kernels], averages: str, stops: NDArray[np.int64] | None = None, *, coarse: bool = False
+    ) -> Trajectory:
+        """Mean over sweeps, at the stops; coarse: the error by a coarser quadrature."""
         setting, stops = self.setting, self.stops if stops is None else stops
         mean = Kernels(*(np.mean([getattr(k, f.name) for k in found], axis=0) for f in fields(Kernels)))
         T, K, M = int(stops[-1]) + 1, setting.K, setting.M
@@ -172,8 +209,9 @@ class _Run:
         loss = (setting.weights @ mean.loss)[None, stops]
         cost = f"{len(found)} sweep{'s' * (len(found) > 1)} of {T} steps, {clock.perf_counter() - self.began:.2g} s"
         result = as_trajectory(
-            "macro", setting, stops, mean.Q[None, stops], mean.F[None, stops], loss, more, self.levels, 0, cost
-        )
+            "macro", setting, stops, mean.Q[None, stops], mean.F[None, stops], loss, more, self.levels, 0, cost,
+            coarse=coarse,
+        )  # fmt: skip
         if averages:
             result.data.attrs["averages"] = averages
         return result

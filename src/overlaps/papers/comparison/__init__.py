@@ -6,6 +6,10 @@ refines it at finite size (Algorithm 1). Its n, m, γ, θ, t and s are N, sample
 """
 
 from . import (  # noqa: F401 - each registers what it defines
+    fluctuation_figures,
+    formula_claims,
+    limit_claims,
+    refinement_claims,
     training_figures,
 )
 from .paper import PAPER

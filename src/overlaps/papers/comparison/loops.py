@@ -1,6 +1,6 @@
-"""Training written out in NumPy, sample by sample and step by step, for the claims to compare with.
+"""Training written out in NumPy, step by step, for the claims to compare with.
 
-Nothing of it is shared with the library's own loop: the data matrix is drawn here, ω = ∂ℓ(σ(p), y)/∂p is written by
+Nothing of it is shared with the library's own loop: the data matrices are drawn here, ω = ∂ℓ(σ(p), y)/∂p is written by
 hand, and methods are their textbook recursions,
 
     gd            θ ← θ − t q
@@ -24,6 +24,7 @@ from scipy.special import expit
 import overlaps as ov
 
 Array = NDArray[np.float64]
+TOGETHER = 2_000_000  # entries of the data matrices that are trained on at a time
 
 
 def dual(p: Array, y: Array | float, activation: str, loss: str) -> tuple[Array, Array]:
@@ -38,34 +39,48 @@ def dual(p: Array, y: Array | float, activation: str, loss: str) -> tuple[Array,
     return -sign * expit(-sign * f) * slope, np.logaddexp(0.0, -sign * f)
 
 
-class Run(NamedTuple):
-    """A run: training error (T,), weights (T, n) and gradients (T, n) at each step."""
+class Runs(NamedTuple):
+    """Training errors (runs, T), weights θ and gradients q (runs, T, n) at all T steps."""
 
     error: Array
     theta: Array
     gradient: Array
 
 
-def train(problem: ov.Problem, start: ov.Start, seed: int, method: str | None = None) -> Run:
-    """One run with the problem's own method, or another one."""
-    algorithm, loss = problem.algorithm, problem.loss
-    assert isinstance(algorithm, ov.FullBatch) and isinstance(loss, str) and isinstance(problem.student, ov.Committee)
-    assert start.student is not None and start.means is not None and start.size is not None
-    activation, rng = problem.student.g.name, np.random.default_rng(seed)
-    n, m = start.size, algorithm.samples(start.size)
-    labels = np.arange(m) % 2
-    X, y = rng.standard_normal((n, m)) + start.means[labels].T, labels.astype(float)
-    theta = start.student[0] / np.sqrt(n)
-    before, u, t, s = theta, np.zeros(n), algorithm.rate, algorithm.momentum
-    steps: list[tuple[float, Array, Array]] = []
-    for _ in range(algorithm.steps + 1):
-        omega, losses = dual(X.T @ theta, y, activation, loss)
+def train(problem: ov.Problem, start: ov.Start, runs: int, seed: int, method: str | None = None) -> Runs:
+    """Independent runs with the problem's own method, or another one; classes take turns among the samples."""
+    algorithm = problem.algorithm
+    assert isinstance(algorithm, ov.FullBatch) and start.size is not None
+    rng = np.random.default_rng(seed)
+    most = max(1, TOGETHER // (start.size * algorithm.samples(start.size)))
+    counts = [min(most, runs - done) for done in range(0, runs, most)]
+    parts = [_train(problem, algorithm, start, count, rng, method) for count in counts]
+    return Runs(*(np.concatenate(each) for each in zip(*parts, strict=True)))
+
+
+def _train(
+    problem: ov.Problem, algorithm: ov.FullBatch, start: ov.Start, runs: int, rng: np.random.Generator,
+    method: str | None,
+) -> Runs:  # fmt: skip
+    assert isinstance(problem.student, ov.Committee) and isinstance(problem.loss, str)
+    assert start.student is not None and start.means is not None
+    n = start.student.shape[1]
+    m, t, s = algorithm.samples(n), algorithm.rate, algorithm.momentum
+    classes = np.arange(m) % 2
+    y = classes.astype(float)[:, None]
+    X = rng.standard_normal((runs, n, m))
+    X += start.means[classes].T
+    theta = np.broadcast_to(start.student.T / np.sqrt(n), (runs, n, 1))
+    before, u = theta, np.zeros((runs, n, 1))
+    T = algorithm.steps + 1
+    out = Runs(np.empty((runs, T)), np.empty((runs, T, n)), np.empty((runs, T, n)))
+    for l in range(T):
+        omega, losses = dual(X.transpose(0, 2, 1) @ theta, y, problem.student.g.name, problem.loss)
         q = X @ omega / m
-        steps.append((float(losses.mean()), theta, q))
+        out.error[:, l], out.theta[:, l], out.gradient[:, l] = losses.mean((1, 2)), theta[..., 0], q[..., 0]
         if (method or algorithm.method) == "heavy-ball":
             theta, before = theta - t * q + s * (theta - before), theta
         else:
             u = s * u + (1 - s) * q  # gradient descent at s = 0
             theta = theta - t * u
-    error, weights, gradients = zip(*steps, strict=True)
-    return Run(np.array(error), np.array(weights), np.array(gradients))
+    return out

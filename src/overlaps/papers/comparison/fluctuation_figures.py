@@ -1,0 +1,99 @@
+"""Variance of the training error over runs, times m, against step: figure 3.
+
+Training sampled exactly (in print 10⁵ runs), the alternative process at z = 0 and continued to z² = −1 by
+2 H(0) − H(1), and two theories without sampling: one pass of Algorithm 1, as in print, and fluctuations taken through
+all steps. Print says neither the loss, of which both are drawn, nor the last step. In full the figure takes some ten minutes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import xarray as xr
+
+import overlaps as ov
+
+from ..outliers.panels import finish
+from ..scaling.panels import panels
+from .model import LOSSES, NAMES, problem, start
+from .paper import PAPER
+from .refinement_claims import scaled_variance
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+CURVES = {
+    "training": "training",
+    "continued": "alternative process, 2 H(0) − H(1)",
+    "zero": "alternative process, z = 0",
+    "theory": "fluctuations through all steps",
+    "one_pass": "one pass of Algorithm 1",
+}
+
+
+class Scale(NamedTuple):
+    """Samples, steps and runs."""
+
+    samples: int
+    steps: int
+    runs: int
+
+    @classmethod
+    def of(cls, quick: bool) -> Scale:
+        """The paper's size, or a small one."""
+        return cls(200, 2, 500) if quick else cls(2000, 8, 4000)
+
+    def note(self) -> str:
+        """What the figure is drawn with."""
+        text = f"{NAMES['softplus']}, t = .2, ν(0, 1) = −.5, m = n = {self.samples}, {self.runs} runs, standard errors"
+        full = Scale.of(False)
+        if self == full:
+            return text
+        return (
+            text + f"\nquick: m = {self.samples} instead of {full.samples}, {self.steps} steps instead of {full.steps}"
+        )
+
+
+@PAPER.figure(
+    "fig3",
+    "variance of the training error times m against step, soft ReLU: training, the alternative process continued to "
+    "z^2 = -1, and theory by one pass and through all steps; loss and last step are not given in print",
+)
+def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
+    """Square and logistic loss."""
+    scale = Scale.of(quick)
+    shape = len(LOSSES), scale.steps + 1
+    curves = {name: np.empty(shape) for name in CURVES}
+    errors = {name: np.empty(shape) for name in ("training", "continued", "zero")}
+    for i, loss in enumerate(LOSSES):
+        task = problem("softplus", loss, steps=scale.steps)
+        begin = start(task, scale.samples)
+        runs = ov.sample(task, begin, runs=scale.runs, seed=3, progress=False).data["training_error"].values
+        curves["training"][i], errors["training"][i] = scaled_variance(runs, scale.samples)
+        made = ov.dmft.continued(task, begin, runs=scale.runs, seed=4, progress=False).sel(statistic="variance")
+        for name, z2 in (("continued", -1.0), ("zero", 0.0)):
+            at = made.sel(z2=z2)
+            curves[name][i], errors[name][i] = at["training_error"].values, at["training_error_se"].values
+        for name, once in (("theory", False), ("one_pass", True)):
+            found = ov.dmft.fluctuations(task, begin, one_pass=once, progress=False)
+            curves[name][i] = found["variance_training_error"].values
+    dims = ("loss", "step")
+    variables = {name: (dims, values, {"long_name": f"m Var, {CURVES[name]}"}) for name, values in curves.items()}
+    for name, values in errors.items():
+        variables[f"{name}_error"] = (dims, values, {"long_name": f"standard error of m Var, {CURVES[name]}"})
+    axes = {"loss": list(LOSSES), "step": np.arange(scale.steps + 1)}
+    data = xr.Dataset(variables, axes, {"parameters": scale.note()})
+    figure, places = panels(1, len(LOSSES))
+    styles = {"training": "ko", "continued": "C1s", "zero": "0.6", "theory": "C0-", "one_pass": "C3--"}
+    for ax, loss in zip(places, LOSSES, strict=True):
+        part = data.sel(loss=loss)
+        for name, style in styles.items():
+            if name in errors:
+                line = {"fmt": style, "ms": 4} if name != "zero" else {"fmt": "v", "color": style, "ms": 3}
+                ax.errorbar(part["step"], part[name], part[f"{name}_error"], label=CURVES[name], lw=1, **line)
+            else:
+                ax.plot(part["step"], part[name], style, lw=1.2, label=CURVES[name])
+        finish(ax, f"{loss} loss", "step", "m Var(training error)")
+    figure.suptitle(scale.note(), fontsize="medium")
+    return figure, data
