@@ -69,7 +69,8 @@ class Trajectory:
 
     @property
     def scale(self) -> str:
-        """``"macro"``, ``"meso"``, ``"micro"``, or ``"diffusion"`` for the approximation of meso."""
+        """``"macro"``, ``"meso"``, ``"micro"``, ``"diffusion"`` for the approximation of meso, or a process of
+        `overlaps.dmft`."""
         return self.data.attrs["scale"]
 
     @property
@@ -79,6 +80,11 @@ class Trajectory:
     @property
     def time(self) -> Array:
         return self.data["time"].values
+
+    @property
+    def unit(self) -> str:
+        """What times count: ``"samples per input dimension"``, or ``"steps"`` of full-batch training."""
+        return str(self.data["time"].attrs["units"])
 
     @property
     def size(self) -> int | None:
@@ -99,6 +105,7 @@ class Trajectory:
         P = self.start.m.shape[2]
         fixed = f"M = {M}, " * (M > 0) + f"{P} mean{'s' * (P > 1)}, " * (P > 0)
         what = f"{self.scale} trajectory: K = {K}, {fixed}{levels} level{'s' * (levels > 1)}"
+        counted = "steps" if self.unit == STEPS else "times"
         if self.scale != "macro":
             what += f", N = {self.size}, {self.runs} run{'s' * (self.runs > 1)}, seed {a['seed']}"
         lines = [what]
@@ -106,15 +113,14 @@ class Trajectory:
             lines.append(f"  inputs: {a['inputs']}")
         mean = d["error"].mean("run").values
         lines.append(
-            f"  {self.time.size} times from {self.time[0]:g} to {self.time[-1]:g}, "
+            f"  {self.time.size} {counted} from {self.time[0]:g} to {self.time[-1]:g}, "
             f"error {mean[0]:.4g} -> {mean[-1]:.4g}"
         )
         if self.scale == "macro":
             measured = "not measured (the solution stopped early)"
             if "accuracy" in d["Q"].attrs:
-                measured = (
-                    f"within {max(self.accuracy(n) for n in self.variables):.1e} (measured against a coarser solution)"
-                )
+                against = "over independent sweeps" if self.unit == STEPS else "against a coarser solution"
+                measured = f"within {max(self.accuracy(n) for n in self.variables):.1e} (measured {against})"
             lines.append(f"  accuracy: {measured}; averages: {a['averages']}")
         elif self.runs > 1:
             spread = float(d["error"].isel(time=-1).std("run", ddof=1))

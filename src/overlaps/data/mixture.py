@@ -139,7 +139,17 @@ class GaussianMixture(Levels):
         # a combination in general position tells all common eigenspaces apart
         mixing = np.random.default_rng(0).uniform(0.5, 1.5, count)
         basis = np.linalg.eigh(np.tensordot(mixing, matrices, 1))[1]
-        values = np.maximum(np.einsum("ni,cnm,mi->ic", basis, matrices, basis), 0.0)
+        turned = basis.T @ matrices @ basis
+        values = np.diagonal(turned, axis1=1, axis2=2).T  # (N, components)
+        rest = float(np.abs(turned - values.T[:, :, None] * np.eye(size)).max())
+        if rest > 1e-6 * scale:
+            raise InputError(
+                f"covariances: in the eigenbasis they nearly share, entries of {rest:.2g} are left off the diagonal; "
+                "use covariances that commute to rounding, such as their diagonals"
+            )
+        if values.min() < -1e-8 * scale:
+            raise InputError(f"covariances: expected none with a negative eigenvalue, got {values.min():.3g}")
+        values = np.maximum(values, 0.0)
         keys = np.round(values / (1e-8 * scale))
         order = np.lexsort(keys.T[::-1])[::-1]
         _, first, sizes = np.unique(keys[order], axis=0, return_index=True, return_counts=True)

@@ -85,6 +85,13 @@ def descend(
         try:
             p = matrix.fields(theta)
             delta, losses = setting.duals(p.reshape(runs * m, K), nu, labels, noise)
+            if not np.isfinite(losses.sum() + delta.sum()):
+                raise NumericalError(
+                    f"training: the loss or its gradient is not a finite number at step {l}; reduce rate (now "
+                    f"{setting.algorithm.rate:g}), or look at the loss",
+                    quantity="training_error",
+                    time=float(l),
+                )
             omega = delta.reshape(runs, m, K)
             q[l] = matrix.gradient(omega)
         except NumericalError as error:

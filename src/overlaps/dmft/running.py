@@ -25,6 +25,7 @@ from ..trajectory import STEPS, Trajectory, assemble
 from .descent import Descent, descend
 from .matrices import Formed, Matrix, Unformed
 from .setting import Setting
+from .weights import with_weights
 
 Array = NDArray[np.float64]
 Maker = Callable[[Setting, int, np.random.Generator], Matrix]
@@ -84,13 +85,16 @@ def sample_full_batch(
 
 
 def ready(problem: Problem, start: Start, scale: str) -> Setting:
-    """The setting of runs at the size of a start, which must have weights."""
-    if start.student is None or start.teacher is None:
+    """The setting of runs at the size of a start; only micro needs weights, others take any with its overlaps."""
+    if start.size is None:
         raise InputError(
-            f"start: {scale} runs of full-batch training have N weights; use draw or Start.from_weights (solve needs "
-            "overlaps alone)"
+            f"start: {scale} needs a size; pass size= to Start.from_overlaps, or use draw or Start.from_weights"
         )
-    return Setting(problem, start)
+    if start.student is None and scale == "micro":
+        raise InputError(
+            "start: micro needs weights; use draw or Start.from_weights (sample gives the same law from overlaps)"
+        )
+    return Setting(problem, with_weights(problem, start))
 
 
 def batches(runs: int, per_run: int) -> list[int]:

@@ -236,9 +236,7 @@ class Feedback:
         return tau, propagator
 
 
-def sweep(
-    setting: Setting, h: Array, *, followed: int, steps: int | None = None, added: float = ADDED
-) -> Kernels:
+def sweep(setting: Setting, h: Array, *, followed: int, steps: int | None = None, added: float = ADDED) -> Kernels:
     """Kernels of the first `steps` steps (all by default), with averages over the points h (n, D) or (n, D + 1).
 
     followed: number of points of which responses are followed; zero for Stein's form.

@@ -154,18 +154,23 @@ class _Run:
     def _sweep(self, h: Array, followed: int, added: float = ADDED) -> Kernels:
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                return sweep(self.setting, h, followed=followed, steps=self.steps, added=added)
+                kernels = sweep(self.setting, h, followed=followed, steps=self.steps, added=added)
         except Diverged as stop:
             what = f"training diverges: an overlap Q reached {stop.size:.3g}"
             raise self._stopped(stop.kernels, stop.step, "Q", what) from None
         except Singular as stop:
             what = "V_theta is singular to rounding, with all that was added to it"
             raise self._stopped(stop.kernels, stop.step, "V_theta", what) from None
+        if not np.isfinite(kernels.loss).all():
+            raise self._stopped(kernels, self.steps, "Q", "")
+        return kernels
 
     def _stopped(self, kernels: Kernels, step: int, quantity: str, what: str) -> NumericalError:
         """The error of a sweep that ended at a step, with what came before."""
-        finite = np.isfinite(kernels.loss).all(0)
-        kept = self.stops[(self.stops < step) & finite[self.stops]]
+        bad = np.flatnonzero(~np.isfinite(kernels.loss).all(axis=0))
+        if bad.size and bad[0] < step:
+            step, quantity, what = int(bad[0]), "training_error", "the loss is not a finite number"
+        kept = self.stops[self.stops < step]
         return NumericalError(
             f"macro: {what} at step {step}; reduce rate (now {self.setting.algorithm.rate:g}), or stop earlier",
             quantity=quantity,
@@ -187,11 +192,11 @@ class _Run:
 
     def _sizes(self, result: Trajectory) -> dict[str, float]:
         """What an error of each variable is compared with."""
-        data = result.data
-        sizes = {name: max(float(np.abs(data[name]).max()), 1e-3) for name in result.variables}
+        largest = {str(name): float(np.abs(values).max()) for name, values in result.data.items()}
+        sizes = {name: max(largest[name], 1e-3) for name in result.variables}
         for name, fixed in (("R", "T"), ("m", "gram")):
             if name in sizes:
-                sizes[name] = max(sizes[name], 0.1 * float(np.sqrt(np.abs(data["Q"]).max() * np.abs(data[fixed]).max())))
+                sizes[name] = max(sizes[name], 0.1 * (largest["Q"] * largest[fixed]) ** 0.5)
         return sizes
 
     def _trajectory(

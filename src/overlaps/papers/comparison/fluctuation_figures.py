@@ -2,7 +2,7 @@
 
 Training sampled exactly (in print 10⁵ runs), the alternative process at z = 0 and continued to z² = −1 by
 2 H(0) − H(1), and two theories without sampling: one pass of Algorithm 1, as in print, and fluctuations taken through
-all steps. Print says neither the loss, of which both are drawn, nor the last step. In full the figure takes some ten minutes.
+all steps. Print says neither the loss, of which both are drawn, nor the last step. In full it takes some ten minutes.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ CURVES = {
 
 
 class Scale(NamedTuple):
-    """Samples, steps and runs."""
+    """Samples, steps, runs and losses."""
 
     samples: int
     steps: int
     runs: int
+    losses: tuple[str, ...]
 
     @classmethod
     def of(cls, quick: bool) -> Scale:
         """The paper's size, or a small one."""
-        return cls(200, 2, 500) if quick else cls(2000, 8, 4000)
+        return cls(200, 2, 500, LOSSES[:1]) if quick else cls(2000, 8, 4000, LOSSES)
 
     def note(self) -> str:
         """What the figure is drawn with."""
@@ -50,9 +51,8 @@ class Scale(NamedTuple):
         full = Scale.of(False)
         if self == full:
             return text
-        return (
-            text + f"\nquick: m = {self.samples} instead of {full.samples}, {self.steps} steps instead of {full.steps}"
-        )
+        text += f"\nquick: m = {self.samples} instead of {full.samples}, {self.steps} steps instead of {full.steps}, "
+        return text + "one loss instead of two"
 
 
 @PAPER.figure(
@@ -63,10 +63,10 @@ class Scale(NamedTuple):
 def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Square and logistic loss."""
     scale = Scale.of(quick)
-    shape = len(LOSSES), scale.steps + 1
+    shape = len(scale.losses), scale.steps + 1
     curves = {name: np.empty(shape) for name in CURVES}
     errors = {name: np.empty(shape) for name in ("training", "continued", "zero")}
-    for i, loss in enumerate(LOSSES):
+    for i, loss in enumerate(scale.losses):
         task = problem("softplus", loss, steps=scale.steps)
         begin = start(task, scale.samples)
         runs = ov.sample(task, begin, runs=scale.runs, seed=3, progress=False).data["training_error"].values
@@ -82,11 +82,11 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
     variables = {name: (dims, values, {"long_name": f"m Var, {CURVES[name]}"}) for name, values in curves.items()}
     for name, values in errors.items():
         variables[f"{name}_error"] = (dims, values, {"long_name": f"standard error of m Var, {CURVES[name]}"})
-    axes = {"loss": list(LOSSES), "step": np.arange(scale.steps + 1)}
+    axes = {"loss": list(scale.losses), "step": np.arange(scale.steps + 1)}
     data = xr.Dataset(variables, axes, {"parameters": scale.note()})
-    figure, places = panels(1, len(LOSSES))
+    figure, places = panels(1, len(scale.losses))
     styles = {"training": "ko", "continued": "C1s", "zero": "0.6", "theory": "C0-", "one_pass": "C3--"}
-    for ax, loss in zip(places, LOSSES, strict=True):
+    for ax, loss in zip(places, scale.losses, strict=True):
         part = data.sel(loss=loss)
         for name, style in styles.items():
             if name in errors:

@@ -27,65 +27,66 @@ STEPS, SAMPLES = 25, (10_000, 1000)
 
 
 class Scale(NamedTuple):
-    """Couplings of figure 1, whether data matrices are formed, and the relative accuracy asked of the theory."""
+    """Activations with losses, couplings of figure 1, whether data matrices are formed, and accuracy of the theory."""
 
+    cases: tuple[tuple[str, str], ...]
     couplings: tuple[float, ...]
     formed: bool
     accuracy: float
 
     @classmethod
     def of(cls, quick: bool) -> Scale:
-        """All couplings on data matrices, or two without."""
-        return cls((-0.9, 0.5), False, 1e-2) if quick else cls((-0.9, COUPLING, 0.0, 0.5), True, 2e-3)
+        """All of them on data matrices, or two without."""
+        cases = tuple((activation, loss) for activation in ACTIVATIONS for loss in LOSSES)
+        if quick:
+            return cls(cases[::3], (-0.9, 0.5), False, 1e-2)
+        return cls(cases, (-0.9, COUPLING, 0.0, 0.5), True, 2e-3)
 
     def note(self) -> str:
         """What a figure is drawn with."""
         text = f"t = .2, |θ(0)| = .1, two classes of weight .5; lines: mean-field theory within {self.accuracy:g}, "
+        text += "dots: one run each"
         if self.formed:
-            return text + "dots: one run each"
-        return text + "dots: one run each\nquick: runs by their law instead of on data matrices, fewer couplings"
+            return text
+        return text + "\nquick: runs by their law instead of on data matrices, two couplings, activations and losses"
 
 
-def curves(
-    scale: Scale, ratio: float, samples: Sequence[int], name: str, values: Sequence[float], fixed: dict[str, float]
-) -> xr.Dataset:
-    """Theory and a run for each activation, loss and value of the parameter called `name`."""
-    shape = len(ACTIVATIONS), len(LOSSES), len(values)
-    theory, runs = np.empty((*shape, STEPS + 1)), np.empty((*shape, len(samples), STEPS + 1))
-    for a, activation in enumerate(ACTIVATIONS):
-        for b, loss in enumerate(LOSSES):
-            for c, value in enumerate(values):
-                options: dict[str, Any] = {**fixed, name: value}
-                task = problem(activation, loss, ratio=ratio, steps=STEPS, **options)
-                solved = ov.solve(task, start(task, min(samples)), accuracy=scale.accuracy)
-                theory[a, b, c] = solved.data["training_error"].values[0]
-                go = ov.train if scale.formed else ov.sample
-                for i, m in enumerate(samples):
-                    run = go(task, start(task, m), runs=1, seed=c, progress=False)
-                    runs[a, b, c, i] = run.data["training_error"].values[0]
-    dims = ("activation", "loss", name)
+def curves(scale: Scale, ratio: float, name: str, values: Sequence[float]) -> xr.Dataset:
+    """Theory, and a run for each number of samples, for each case and value of the parameter called `name`."""
+    shape = len(scale.cases), len(values)
+    theory, runs = np.empty((*shape, STEPS + 1)), np.empty((*shape, len(SAMPLES), STEPS + 1))
+    go = ov.train if scale.formed else ov.sample
+    for i, case in enumerate(scale.cases):
+        for j, value in enumerate(values):
+            options: dict[str, Any] = {name: value}
+            task = problem(*case, ratio=ratio, steps=STEPS, **options)
+            solved = ov.solve(task, start(task, min(SAMPLES)), accuracy=scale.accuracy)
+            theory[i, j] = solved.data["training_error"].values[0]
+            for k, m in enumerate(SAMPLES):
+                run = go(task, start(task, m), runs=1, seed=10 * i + j, progress=False)
+                runs[i, j, k] = run.data["training_error"].values[0]
     found = {
-        "theory": ((*dims, "step"), theory, {"long_name": "training error, mean-field theory"}),
-        "run": ((*dims, "samples", "step"), runs, {"long_name": "training error of one run"}),
+        "theory": (("case", name, "step"), theory, {"long_name": "training error, mean-field theory"}),
+        "run": (("case", name, "samples", "step"), runs, {"long_name": "training error of one run"}),
     }
-    axes = {"activation": list(ACTIVATIONS), "loss": list(LOSSES), name: list(values)}
-    return xr.Dataset(found, {**axes, "samples": list(samples), "step": np.arange(STEPS + 1)})
+    cases = [f"{NAMES[activation]}, {loss} loss" for activation, loss in scale.cases]
+    axes = {"case": cases, name: list(values), "samples": list(SAMPLES), "step": np.arange(STEPS + 1)}
+    return xr.Dataset(found, axes, {"parameters": scale.note()})
 
 
-def draw(data: xr.Dataset, rows: Sequence[tuple[str, dict[str, Any]]], name: str, symbol: str, note: str) -> Figure:
-    """A row of axes for each (title, selection), a column for each activation and loss."""
-    figure, axes = panels(len(rows), len(ACTIVATIONS) * len(LOSSES))
+def draw(data: xr.Dataset, rows: Sequence[tuple[str, dict[str, Any]]], name: str, symbol: str) -> Figure:
+    """A row of axes for each (title, selection), a column for each case."""
+    figure, axes = panels(len(rows), data.sizes["case"])
     places = iter(axes)
     for title, chosen in rows:
-        for activation in ACTIVATIONS:
-            for loss in LOSSES:
-                ax, part = next(places), data.sel(activation=activation, loss=loss, **chosen)
-                for i, value in enumerate(part[name].values):
-                    one = part.sel({name: value})
-                    ax.plot(one["step"], one["theory"], f"C{i}-", lw=1, label=f"{symbol} = {value:g}")
-                    ax.plot(one["step"], one["run"], f"C{i}o", ms=3)
-                finish(ax, f"{title}; {NAMES[activation]}, {loss} loss", "step", "training error")
-    figure.suptitle(note, fontsize="medium")
+        for case in data["case"].values:
+            ax, part = next(places), data.sel(case=case, **chosen)
+            for i, value in enumerate(part[name].values):
+                one = part.sel({name: value})
+                ax.plot(one["step"], one["theory"], f"C{i}-", lw=1, label=f"{symbol} = {value:g}")
+                ax.plot(one["step"], one["run"], f"C{i}o", ms=3)
+            finish(ax, f"{title}; {case}", "step", "training error")
+    figure.suptitle(data.attrs["parameters"], fontsize="medium")
     return figure
 
 
@@ -98,13 +99,13 @@ def fig1(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Rows: (a) to (d). Columns: activation and loss."""
     scale = Scale.of(quick)
     ratios = xr.DataArray([0.1, 1.0], dims="ratio", name="ratio")
-    each = [curves(scale, float(ratio), SAMPLES, "coupling", scale.couplings, {}) for ratio in ratios]
-    data = xr.concat(each, ratios).assign_attrs(parameters=scale.note())
-    rows = [
+    data = xr.concat([curves(scale, float(ratio), "coupling", scale.couplings) for ratio in ratios], ratios)
+    order = [(ratio, m) for ratio in (0.1, 1.0) for m in SAMPLES]
+    rows: list[tuple[str, dict[str, Any]]] = [
         (f"({letter}) γ = {ratio:g}, m = {m}", {"ratio": ratio, "samples": m})
-        for letter, (ratio, m) in zip("abcd", [(ratio, m) for ratio in (0.1, 1.0) for m in SAMPLES], strict=True)
+        for letter, (ratio, m) in zip("abcd", order, strict=True)
     ]
-    return draw(data, rows, "coupling", "ν(0, 1)", scale.note()), data
+    return draw(data, rows, "coupling", "ν(0, 1)"), data
 
 
 @PAPER.figure(
@@ -114,7 +115,8 @@ def fig1(quick: bool) -> tuple[Figure, xr.Dataset]:
 )
 def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Rows: (a) and (b). Columns: activation and loss."""
-    scale = Scale.of(quick)
-    data = curves(scale, 1.0, SAMPLES, "momentum", (0.0, 0.5, 0.9), {"coupling": COUPLING})
-    rows = [(f"({letter}) m = {m}", {"samples": m}) for letter, m in zip("ab", SAMPLES, strict=True)]
-    return draw(data, rows, "momentum", "s", scale.note()), data.assign_attrs(parameters=scale.note())
+    data = curves(Scale.of(quick), 1.0, "momentum", (0.0, 0.5, 0.9))
+    rows: list[tuple[str, dict[str, Any]]] = [
+        (f"({letter}) m = {m}", {"samples": m}) for letter, m in zip("ab", SAMPLES, strict=True)
+    ]
+    return draw(data, rows, "momentum", "s"), data

@@ -1,0 +1,72 @@
+"""Full-batch problems that several test files share."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import overlaps as ov
+
+PAIR = [[1.0, -0.5], [-0.5, 1.0]]
+
+
+def paper(
+    activation: Any = "softplus",
+    loss: Any = "logistic",
+    *,
+    steps: int = 25,
+    rate: float = 0.2,
+    method: Any = "ema-momentum",
+    ratio: float = 1.0,
+    momentum: float = 0.0,
+    decay: float = 0.0,
+    **rest: Any,
+) -> ov.Problem:
+    """One unit on two classes whose means have the overlap −1/2, unless told otherwise."""
+    rest.setdefault("data", ov.GaussianMixture(gram=PAIR, labels=[0, 1]))
+    rest.setdefault("student", ov.Committee(1, activation))
+    algorithm = ov.FullBatch(steps, rate, method, ratio=ratio, momentum=momentum, decay=decay)
+    return ov.Problem(loss=loss, algorithm=algorithm, **rest)
+
+
+def small_start(problem: ov.Problem, size: int) -> ov.Start:
+    """One unit of length 0.1 along a coordinate that no mean has."""
+    W = np.zeros((1, size))
+    W[0, -1] = 0.1 * np.sqrt(size)
+    return ov.Start.from_weights(problem, W)
+
+
+def three_classes(**rest: Any) -> ov.Problem:
+    """Softmax on three classes whose covariances differ from level to level."""
+    data = ov.GaussianMixture(
+        gram=[[1.0, 0.2, 0.0], [0.2, 1.0, -0.3], [0.0, -0.3, 0.8]],
+        weights=[0.5, 0.3, 0.2],
+        variance=[[1.0, 0.6], [0.5, 3.0], [2.0, 2.0]],
+        spectrum=ov.Spectrum([1.0, 0.5], [0.6, 0.4]),
+    )
+    return paper(data=data, student=ov.Softmax(3), loss="cross-entropy", **rest)
+
+
+def committee(activation: Any = "tanh", *, noise: float = 0.3, teachers: int = 2, **rest: Any) -> ov.Problem:
+    """Two units learn from two, on two levels, with noise on the target."""
+    return paper(
+        data=ov.GaussianInputs(ov.Spectrum([1.6, 0.4], [0.5, 0.5])),
+        teacher=ov.Committee(teachers, activation),
+        student=ov.Committee(2, activation, [1.0, -0.7]),
+        loss="square",
+        label_noise=noise,
+        **rest,
+    )
+
+
+def log_cosh(lam, nu, c, v):
+    return np.log(np.cosh(np.sum(v * lam) - c))
+
+
+def log_cosh_gradient(lam, nu, c, v):
+    t = np.tanh(np.sum(v * lam) - c)
+    return v * t, lam * t
+
+
+USER = ov.Loss(log_cosh, log_cosh_gradient, name="log-cosh")
