@@ -224,7 +224,7 @@ def test_runs_that_are_refused():
         ov.train(problem, overlaps.at_size(problem, 20))
     rare = paper(data=ov.GaussianMixture(means=2, weights=[0.99, 0.01]), ratio=2.0)
     for scale in (ov.solve, ov.sample, ov.train):
-        with pytest.raises(ov.InputError, match="ratio: 10 samples leave none of component 1, of weight 0.01"):
+        with pytest.raises(ov.InputError, match=r"ratio: 10 samples leave none of component 1, of weight 0\.01"):
             scale(rare, ov.draw(rare, 20))
     for wrong in (paper("relu"), paper(loss="hinge"), paper(loss=USER)):
         with pytest.raises(ov.InputError, match="method: responses are averages of derivatives"):
@@ -237,7 +237,7 @@ def test_runs_that_are_refused():
         ov.sample(problem, start, method="diffusion")
     with pytest.raises(ov.InputError, match="observe"):
         ov.train(problem, start, observe=object())  # type: ignore[arg-type]
-    with pytest.raises(ov.InputError, match="runs: .* GB"):
+    with pytest.raises(ov.InputError, match=r"runs: .* GB"):
         ov.sample(problem, start, runs=10**8)
     with pytest.raises(ov.InputError, match="size: a data matrix of 100000 x 100000 is 80 GB"):
         ov.train(problem, ov.draw(problem, 100_000))
@@ -489,7 +489,7 @@ def test_a_loss_that_is_not_finite_is_said_so():
     problem = paper(loss=ov.Loss(value, gradient), rate=50.0, steps=40)
     start = small_start(problem, 30)
     for scale in (ov.solve, ov.sample, ov.train):
-        with pytest.raises(ov.NumericalError, match="not a finite number|not finite") as caught:
+        with pytest.raises(ov.NumericalError, match=r"not a finite number|not finite") as caught:
             scale(problem, start)
         if caught.value.partial is not None:
             for name in caught.value.partial.variables:

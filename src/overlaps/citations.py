@@ -32,11 +32,30 @@ UNIVERSALITY = (
     "J. Bae and H. Jeong, From empirical observations to universality: dynamics of deep learning with inputs built on "
     "Gaussian mixture, arXiv:2405.00642 (2024)."
 )
+DMFT = (
+    "F. Mignacco, F. Krzakala, P. Urbani and L. Zdeborova, Dynamical mean-field theory for stochastic gradient descent "
+    "in Gaussian mixture classification, NeurIPS (2020)."
+)
+COMPARISON = (
+    "A. Panahi, A Gaussian comparison theorem for training dynamics in machine learning, arXiv:2603.09310 (2026)."
+)
+BOLTHAUSEN = (
+    "E. Bolthausen, An iterative construction of solutions of the TAP equations for the Sherrington-Kirkpatrick model, "
+    "Commun. Math. Phys. 325, 333 (2014)."
+)
 HAIRER = "E. Hairer, S. P. Norsett and G. Wanner, Solving Ordinary Differential Equations I, Springer (1993)."
 
 
 def citations(
-    scale: str, averages: str, levels: int, *, trained_readout: bool, means: bool, observed: bool, manifold: bool
+    scale: str,
+    averages: str,
+    levels: int,
+    *,
+    trained_readout: bool,
+    means: bool,
+    observed: bool,
+    manifold: bool,
+    full_batch: bool = False,
 ) -> list[str]:
     """References for the equations and numerical methods behind a result.
 
@@ -48,7 +67,13 @@ def citations(
     means: whether inputs have means.
     observed: whether spectra were recorded along training.
     manifold: whether the inputs are those of a hidden manifold.
+    full_batch: whether training was on all samples at every step.
     """
+    if full_batch:
+        papers = [DMFT, COMPARISON]
+        if scale == "meso":
+            papers.append(BOLTHAUSEN)  # a matrix conditioned on what it was asked
+        return papers + _averages(averages)
     papers = [SAAD_SOLLA, BIEHL_SCHWARZE]
     if levels > 1:
         papers.append(YOSHIDA_OKADA)
@@ -62,12 +87,19 @@ def citations(
         papers.append(EFFECTIVE)
     if observed and OUTLIERS not in papers:
         papers.append(OUTLIERS)
-    if "relu" in averages:
-        papers += [CHO_SAUL, PLACKETT]
-    if "tensor" in averages:
-        papers.append(TREFETHEN)
-    if "Sobol" in averages:
-        papers.append(OWEN)
+    papers += _averages(averages)
     if scale == "macro":
         papers.append(HAIRER)
+    return papers
+
+
+def _averages(name: str) -> list[str]:
+    """References for Gaussian averages by their name."""
+    papers: list[str] = []
+    if "relu" in name:
+        papers += [CHO_SAUL, PLACKETT]
+    if "tensor" in name:
+        papers.append(TREFETHEN)
+    if "Sobol" in name:
+        papers.append(OWEN)
     return papers

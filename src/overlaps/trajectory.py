@@ -150,6 +150,7 @@ class Trajectory:
             means="m" in self.data,
             observed="observed" in self.data.dims,
             manifold=self.start.latent is not None,
+            full_batch="training_error" in self.data,
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:

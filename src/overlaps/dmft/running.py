@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from ..averages import method_for
+from ..averages import Method, method_for
 from ..checks import array, whole
 from ..errors import InputError, NumericalError
 from ..problem import Problem
@@ -166,14 +166,13 @@ def record(
 
 def as_trajectory(
     scale: str, setting: Setting, steps: NDArray[np.int64], Q: Array, A: Array, loss: Array,
-    more: dict[str, tuple[tuple[str, ...], Array]], levels: bool, seed: int, cost: str, *, coarse: bool = False,
+    more: dict[str, tuple[tuple[str, ...], Array]], levels: bool, seed: int, cost: str, method: Method | None = None,
 ) -> Trajectory:  # fmt: skip
     """A trajectory from overlaps per level, Q (run, time, levels, K, K) and A (run, time, levels, K, M+P).
 
-    coarse: the error by a coarser quadrature, to measure its accuracy.
+    method: of averaging, for the generalisation error; the usual one by default.
     """
     start, M = setting.start, setting.M
-    method = method_for(setting.problem, start.u)
     v = np.broadcast_to(start.v, (*Q.shape[:2], setting.K))
     return assemble(
         scale,
@@ -184,7 +183,7 @@ def as_trajectory(
         np.einsum("b,rtbij->rtij", start.eigenvalues, A[..., :M]),
         A[..., M:].sum(2),
         v,
-        method.coarser() if coarse else method,
+        method or method_for(setting.problem, start.u),
         levels=(Q, A) if levels else None,
         covariances=None if setting.data.one_covariance else field_covariances(setting, Q, A),
         more={"training_error": (("run", "time"), loss), **more},

@@ -21,6 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
+from ..averages import Method, method_for
 from ..averages.rules import scrambled
 from ..checks import number
 from ..errors import InputError, NumericalError, unknown
@@ -82,11 +83,13 @@ class _Run:
     def __init__(self, setting: Setting, stops: NDArray[np.int64], levels: bool) -> None:
         self.setting, self.stops, self.levels = setting, stops, levels
         self.steps = int(stops[-1]) + 1
+        self.method = method_for(setting.problem, setting.start.u)
         self.dimensions = setting.D + (setting.problem.label_noise > 0)
         self.began = clock.perf_counter()
 
     def exact(self) -> Trajectory:
         d = self.dimensions
+        self._fits(4.0 * d * self.setting.D * len(self.setting.weights))
         both: list[Kernels] = []
         for seed in (0, 1):
             turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))[0] * np.sqrt(d)
@@ -97,6 +100,7 @@ class _Run:
             n: float(np.abs(one.data[n] - other.data[n]).max() + 10 * TURNED * np.abs(found.data[n]).max())
             for n in (*one.variables, *KERNELS)
         }
+        apart["error"] += self._sharpened(both[0], 1e-9)
         return self._labelled(found, apart)
 
     def refined(self, response: bool, may_change: bool, accuracy: float | None) -> Trajectory:
@@ -111,18 +115,9 @@ class _Run:
 
         if response and may_change and (D > SHORT or numbers(log2, True) > MEMORY):
             response, log2 = False, max(10, fewest)
-        bar = tqdm(desc="macro", unit="sweep", delay=2, disable=None)
-        best: Trajectory | None = None
-        reached, worst = np.inf, "Q"
-        with bar:
+        self._fits(numbers(log2, response), ", or method='stein'" * response)
+        with tqdm(desc="macro", unit="sweep", delay=2, disable=None) as bar:
             while True:
-                if numbers(log2, response) > MEMORY:
-                    if best is None:
-                        raise InputError(
-                            f"steps: {D} columns need {numbers(log2, response) * 8e-9:.0f} GB of paths; use fewer "
-                            "steps" + ("" if not response else ", or method='stein'")
-                        )
-                    break
                 found: list[Kernels] = []
                 for replica in range(REPLICAS):
                     h = scrambled(self.dimensions, log2, 1000 * log2 + replica)
@@ -131,25 +126,38 @@ class _Run:
                 form = "response" if response else "Stein"
                 name = f"{form} form, Sobol, {REPLICAS} x 2^{log2 + 1} paths"
                 error = self._spread(found)
+                sampled, quadrature = error["error"], self._sharpened(found[0], wanted)
+                error["error"] += quadrature
                 best = self._labelled(self._trajectory(found, name), error)
                 sizes = self._sizes(best)
                 worst = max(sizes, key=lambda n: error[n] / sizes[n])
                 reached = error[worst] / sizes[worst]
                 if reached <= wanted:
                     return best
+                if all((sampled if n == "error" else error[n]) <= wanted * sizes[n] for n in sizes):
+                    break  # what is left is the quadrature, and more paths do not help
                 if response and may_change:
                     response, log2 = False, max(10, fewest)
                 else:
                     log2 += 1
+                if numbers(log2, response) > MEMORY:
+                    break
         if reached <= accepted:
             return best
         raise NumericalError(
             f"macro: {worst} reached a relative accuracy of {reached:.1e} where {accepted:.1e} was asked, with as many "
-            f"paths as memory allows ({best.data.attrs['averages']}); pass accuracy={1.5 * reached:.0e} to accept it",
+            f"points as memory allows ({best.data.attrs['averages']}); pass accuracy={1.5 * reached:.0e} to accept it",
             quantity=worst,
             time=float(self.stops[-1]),
             partial=best,
         )
+
+    def _fits(self, numbers: float, instead: str = "") -> None:
+        """Refuse what needs too many numbers."""
+        if numbers > MEMORY:
+            raise InputError(
+                f"steps: {self.setting.D} columns need {numbers * 8e-9:.3g} GB of paths; use fewer steps{instead}"
+            )
 
     def _sweep(self, h: Array, followed: int, added: float = ADDED) -> Kernels:
         try:
@@ -186,9 +194,22 @@ class _Run:
             name: 3 * float(np.std([one[name].values for one in each], axis=0, ddof=1).max() / len(found) ** 0.5)
             for name in names
         }
-        coarse = self._trajectory(found[:1], "", coarse=True).data
-        error["error"] += float(np.abs(coarse["error"] - each[0]["error"]).max())
         return error
+
+    def _sharpened(self, kernels: Kernels, wanted: float) -> float:
+        """Error of the quadrature behind the generalisation error, which is refined until it is small enough."""
+        fine = self._errors(kernels, self.method)
+        coarse = self._errors(kernels, self.method.coarser())
+        while True:
+            apart = float(np.abs(fine - coarse).max())
+            finer = self.method.finer()
+            if apart <= wanted / 4 * np.abs(fine).max() or finer is None:
+                return apart
+            self.method, fine, coarse = finer, self._errors(kernels, finer), fine
+
+    def _errors(self, kernels: Kernels, method: Method) -> Array:
+        """Generalisation error at the stops, by a method of averaging."""
+        return self._trajectory([kernels], "", method=method).data["error"].values
 
     def _sizes(self, result: Trajectory) -> dict[str, float]:
         """What an error of each variable is compared with."""
@@ -200,9 +221,14 @@ class _Run:
         return sizes
 
     def _trajectory(
-        self, found: list[Kernels], averages: str, stops: NDArray[np.int64] | None = None, *, coarse: bool = False
+        self,
+        found: list[Kernels],
+        averages: str,
+        stops: NDArray[np.int64] | None = None,
+        *,
+        method: Method | None = None,
     ) -> Trajectory:
-        """Mean over sweeps, at the stops; coarse: the error by a coarser quadrature."""
+        """Mean over sweeps, at the stops; method: of averaging, for the generalisation error."""
         setting, stops = self.setting, self.stops if stops is None else stops
         mean = Kernels(*(np.mean([getattr(k, f.name) for k in found], axis=0) for f in fields(Kernels)))
         T, K, M = int(stops[-1]) + 1, setting.K, setting.M
@@ -215,7 +241,7 @@ class _Run:
         cost = f"{len(found)} sweep{'s' * (len(found) > 1)} of {T} steps, {clock.perf_counter() - self.began:.2g} s"
         result = as_trajectory(
             "macro", setting, stops, mean.Q[None, stops], mean.F[None, stops], loss, more, self.levels, 0, cost,
-            coarse=coarse,
+            method or self.method,
         )  # fmt: skip
         if averages:
             result.data.attrs["averages"] = averages

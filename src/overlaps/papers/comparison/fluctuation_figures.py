@@ -18,7 +18,7 @@ from ..outliers.panels import finish
 from ..scaling.panels import panels
 from .model import LOSSES, NAMES, problem, start
 from .paper import PAPER
-from .refinement_claims import scaled_variance
+from .refinement_claims import predicted, scaled_variance
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -76,8 +76,7 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
             at = made.sel(z2=z2)
             curves[name][i], errors[name][i] = at["training_error"].values, at["training_error_se"].values
         for name, once in (("theory", False), ("one_pass", True)):
-            found = ov.dmft.fluctuations(task, begin, one_pass=once, progress=False)
-            curves[name][i] = found["variance_training_error"].values
+            curves[name][i] = predicted(loss, scale.steps, once)["variance_training_error"].values
     dims = ("loss", "step")
     variables = {name: (dims, values, {"long_name": f"m Var, {CURVES[name]}"}) for name, values in curves.items()}
     for name, values in errors.items():

@@ -6,7 +6,10 @@ have standard errors from fourth moments; tests are at level 1e-3 over all that 
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
+import xarray as xr
 from numpy.typing import NDArray
 from scipy.stats import norm
 
@@ -28,6 +31,13 @@ def scaled_variance(values: Array, m: int) -> tuple[Array, Array]:
     squares = m * (values - values.mean(0)) ** 2
     n = len(values)
     return squares.sum(0) / (n - 1), squares.std(0, ddof=1) / np.sqrt(n)
+
+
+@cache
+def predicted(loss: str, steps: int, one_pass: bool) -> xr.Dataset:
+    """Theory of the fluctuations for the soft ReLU, which depends on no size; figure and claim draw on it."""
+    task = problem("softplus", loss, steps=steps)
+    return ov.dmft.fluctuations(task, start(task, 1000), one_pass=one_pass, progress=False)
 
 
 @PAPER.claim(
@@ -146,7 +156,7 @@ def iterations(quick: bool) -> Measurement:
         exact = max(exact, *(float(np.abs(one_pass(pair, 50, 200, 2 * l)[0][: l + 1] - 1).max()) for l in (1, 2)))
     # O(1/m) would take 15/16 of the deviation at m = 50 away
     stays = all(abs(b - 1) > 4 * db + abs(a - 1) / 4 for a, _, b, db in found)
-    vanishes = all(abs(b - 1) < 4 * db + abs(a - 1) / 4 for a, _, b, db in found)
+    vanishes = all(abs(b - 1) <= 4 * db + abs(a - 1) / 4 for a, _, b, db in found)
     judged = "holds" if vanishes else "holds corrected" if stays and exact < 1e-4 else "fails"
     note = f"m = 50 and 800: {'; '.join(notes)}; after 2 l passes within {exact:.0e} of the limit at steps l = 1, 2"
     return Measurement(judged, found[0][2], found[0][3], note)
@@ -165,7 +175,7 @@ def fluctuations(quick: bool) -> Measurement:
     for loss in LOSSES[:1] if quick else LOSSES:
         task = problem("softplus", loss, steps=steps)
         begin = start(task, m)
-        theory, once = (ov.dmft.fluctuations(task, begin, one_pass=one, progress=False) for one in (False, True))
+        theory, once = (predicted(loss, steps, one) for one in (False, True))
         made = loops.train(task, begin, runs, seed=m)
         for name, values in (("training_error", made.error), ("Q", np.sum(made.theta**2, axis=2))):
             exact, error = (x[1:] for x in scaled_variance(values, m))

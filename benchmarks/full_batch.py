@@ -1,0 +1,111 @@
+"""Full-batch training: mean-field kernels against the run they describe, and how their cost grows with the horizon."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.optimize import nnls
+from threadpoolctl import threadpool_limits
+
+import overlaps as ov
+from overlaps.dmft.setting import Setting
+from overlaps.dmft.sweep import sweep
+
+from .table import Row, at_least, at_most, duration, times
+from .timing import race
+
+PATHS = 10_000
+
+
+def problem(steps: int) -> ov.Problem:
+    """The perceptron of the comparison paper, two classes."""
+    return ov.Problem(
+        data=ov.GaussianMixture(gram=[[1, -0.5], [-0.5, 1]], labels=[0, 1]),
+        student=ov.Committee(1, "softplus"),
+        loss="logistic",
+        algorithm=ov.FullBatch(steps, 0.2),
+    )
+
+
+def weights(chosen: ov.Problem, size: int) -> ov.Start:
+    """Weights of length 0.1."""
+    return ov.draw(chosen, size, seed=1, scale=0.1)
+
+
+def scales(quick: bool = False) -> list[Row]:
+    """Kernels with 10⁴ paths per class against one run on 10⁴ samples; runs without the matrix against runs with it."""
+    steps, large, size, runs = (5, 300, 200, 2) if quick else (50, 10_000, 2000, 4)
+    chosen = problem(steps)
+    start = weights(chosen, large)
+    setting = Setting(chosen, start)
+    h = np.random.default_rng(0).standard_normal((PATHS, setting.D))
+
+    def micro() -> None:
+        ov.train(chosen, start, runs=1, progress=False)
+
+    def macro() -> None:
+        sweep(setting, h, followed=0)
+
+    with threadpool_limits(limits=1):
+        result = race({"micro": (micro, 1), "macro": (macro, 1)}, 1)
+    smaller = weights(chosen, size)
+
+    def formed() -> None:
+        ov.train(chosen, smaller, runs=runs, progress=False)
+
+    def unformed() -> None:
+        ov.sample(chosen, smaller, runs=runs, progress=False)
+
+    with threadpool_limits(limits=1):
+        few = race({"micro": (formed, runs), "meso": (unformed, runs)}, 2)
+    matrix, paths = large**2 * 8e-9, PATHS * setting.D * 5 * 8e-6
+    return [
+        at_most(
+            f"full batch, {steps} steps: mean-field kernels, {PATHS:,} paths per class / one run on {large:,} samples, "
+            f"{large:,} dimensions",
+            result.ratio("macro", "micro"),
+            0.1,
+            f"{duration(result.cost('macro'))} and {duration(result.cost('micro'))}. The run reads its matrix of "
+            f"{matrix:.2g} GB twice a step; the paths take {paths:.2g} MB.",
+        ),
+        at_least(
+            f"full batch, {steps} steps, {size:,} samples: with the data matrix / without forming it, same law",
+            few.ratio("micro", "meso"),
+            5,
+            f"{duration(few.cost('micro'))} and {duration(few.cost('meso'))} a run; one cost grows as N m T, the other "
+            "as (N + m) T².",
+        ),
+    ]
+
+
+def horizon(quick: bool = False) -> list[Row]:
+    """Cost of a sweep against the number of steps, in both forms."""
+    horizons = (4, 8) if quick else (25, 50, 100, 200)
+    rows: list[Row] = []
+    for form, count in (("Stein's form", 2048), ("response form", 256)):
+        sides: dict[str, Any] = {}
+        for T in horizons:
+            chosen = problem(T)
+            setting = Setting(chosen, ov.Start.from_overlaps(chosen, [[0.01]]))
+            h = np.random.default_rng(0).standard_normal((count, setting.D))
+            followed = 0 if form[0] == "S" else count
+            sides[str(T)] = (lambda setting=setting, h=h, followed=followed: sweep(setting, h, followed=followed), 1)
+        with threadpool_limits(limits=1):
+            result = race(sides, 2)
+        costs = np.array([result.cost(str(T)) for T in horizons])
+        T = np.array(horizons, float)
+        # the smallest relative errors of a T + b T² + c T³, each part positive
+        parts, _ = nnls(T[:, None] ** [1, 2, 3] / costs[:, None], np.ones(T.size))
+        shares = parts * T[-1] ** np.array([1, 2, 3])
+        shares /= shares.sum()
+        memory = count * (T[-1] + 1) * (5 if form[0] == "S" else 2 * (T[-1] + 1)) * 8e-6
+        rows.append(
+            Row(
+                f"{form}, {count} paths per class: {horizons[-1]} steps / {horizons[0]} steps",
+                times(result.ratio(str(horizons[-1]), str(horizons[0]))),
+                f"{duration(costs[-1])} and {duration(costs[0])}; of the longest, parts that grow as T, T² and T³ are "
+                f"{shares[0]:.0%}, {shares[1]:.0%} and {shares[2]:.0%}, with {memory:.2g} MB of paths.",
+            )
+        )
+    return rows
