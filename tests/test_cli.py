@@ -75,6 +75,38 @@ def test_check_says_what_would_run(spec, monkeypatch, capsys):
     assert code == 0 and "closed form (erf)" in out and "spec: ok" in out
 
 
+FULL_BATCH = """
+loss = "logistic"
+[data]
+kind = "GaussianMixture"
+gram = [[1.0, -0.5], [-0.5, 1.0]]
+[student]
+units = 1
+activation = "softplus"
+[algorithm]
+kind = "FullBatch"
+steps = 3
+rate = 0.2
+ratio = 2.0
+[run]
+size = 80
+meso_runs = 40
+"""
+
+
+def test_full_batch_runs_all_its_steps(tmp_path, monkeypatch, capsys):
+    path = tmp_path / "spec.toml"
+    path.write_text(FULL_BATCH)
+    code, out, err = command(monkeypatch, capsys, "check", str(path))
+    assert code == 0 and "3 steps on 40 samples" in out, err
+    code, out, err = command(monkeypatch, capsys, "run", str(path), "--out", str(tmp_path / "out"))
+    assert code == 0 and "macro against meso" in out, err
+    macro = ov.load(tmp_path / "out" / "macro.nc")
+    assert macro.time.tolist() == [0, 1, 2, 3] and macro.unit == "steps"
+    path.write_text(FULL_BATCH + "last = 5.0\n")
+    assert "last: times of FullBatch are its steps" in refused(monkeypatch, capsys, "check", str(path))
+
+
 def test_demo_spec_round_trips():
     demo = Experiment.from_toml(DEMO)
     assert Experiment.from_toml(demo.to_toml()) == demo

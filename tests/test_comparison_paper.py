@@ -78,13 +78,24 @@ def test_claims_notice_wrong_training(monkeypatch: pytest.MonkeyPatch) -> None:
         return runs._replace(error=1.05 * runs.error)
 
     patched(monkeypatch, loops, "train", larger)
-    for name in ("figure-2", "theorem-2"):
+    assert PAPER.claims["figure-2"].measure(True).verdict == "fails"
+
+
+def test_claims_notice_a_bias_that_does_not_vanish(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Scatter about a theory that is off by 1 % at every m."""
+    patched(
+        monkeypatch,
+        limit_claims,
+        "scatter",
+        lambda right, *args: right(*args)._replace(limit=0.99 * right(*args).limit),
+    )
+    for name in ("theorem-2", "negligible"):
         assert PAPER.claims[name].measure(True).verdict == "fails", name
 
 
 def test_the_iteration_is_noticed_if_it_was_as_good_as_stated(monkeypatch: pytest.MonkeyPatch) -> None:
     """With all passes in place of one the claim on iterations holds as printed."""
-    patched(monkeypatch, refinement_claims, "one_pass", lambda right, pair, m, runs, passes=1: right(pair, m, runs, 6))
+    patched(monkeypatch, refinement_claims, "one_pass", lambda right, pair, m, runs, passes=1: right(pair, m, 200, 6))
     assert PAPER.claims["iterations"].measure(True).verdict == "holds"
 
 

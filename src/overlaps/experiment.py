@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from . import spec
+from .algorithms import FullBatch
 from .checks import new_folder, number, steps, whole
 from .comparison import Verdict, compare
 from .data import GaussianMixture, HiddenManifold
@@ -35,7 +36,7 @@ class Plan:
     Parameters
     ----------
     size, seed, scale: as for `draw`; `seed` also seeds the runs.
-    first, last, count: as for `logtimes`.
+    first, last, count: as for `logtimes`; of `FullBatch` all steps are looked at, and these stay as they are.
     meso_runs, micro_runs: number of runs; 0 leaves the scale out, and a hidden manifold has no meso.
     """
 
@@ -73,6 +74,9 @@ class Experiment:
     def __post_init__(self) -> None:
         self.problem.data.mean_vectors(self.run.size)
         self.problem.data.dimensions(self.run.size)
+        given = [name for name in ("first", "last", "count") if getattr(self.run, name) != getattr(Plan, name)]
+        if isinstance(self.problem.algorithm, FullBatch) and given:
+            raise InputError(f"{given[0]}: times of FullBatch are its steps, all of them; leave {given[0]} out")
 
     @classmethod
     def from_toml(cls, text: str) -> Experiment:
@@ -101,13 +105,18 @@ class Experiment:
         p, r = self.problem, self.run
         how = method_for(p, p.teacher_readouts)
         dims = p.data.dimensions(r.size)
-        total = steps(r.last, r.size)
+        if isinstance(p.algorithm, FullBatch):
+            total = p.algorithm.steps
+            when = f"{total} steps on {p.algorithm.samples(r.size)} samples"
+        else:
+            total = steps(r.last, r.size)
+            when = f"times {r.first:g} to {r.last:g}"
         return "\n".join(
             [
                 *([f"inputs: {p.data!r}"] if isinstance(p.data, (GaussianMixture, HiddenManifold)) else []),
                 f"{p.describe_networks()}, "
                 f"{dims.size} level{'s' * (dims.size > 1)}, {p.loss if isinstance(p.loss, str) else p.loss.name} loss",
-                f"size {r.size} ({dims.min()} to {dims.max()} dimensions per level), times {r.first:g} to {r.last:g}",
+                f"size {r.size} ({dims.min()} to {dims.max()} dimensions per level), {when}",
                 f"averages: {how.name}",
                 ("" if p.data.reads_latent else f"meso: {r.meso_runs} x {total:,} steps; ")
                 + f"micro: {r.micro_runs} x {total:,} steps",
@@ -119,7 +128,8 @@ class Experiment:
         plan = self.run
         folder = new_folder("out", out)
         start = draw(self.problem, plan.size, seed=plan.seed, scale=plan.scale)
-        times = logtimes(plan.first, plan.last, plan.count)
+        batch = isinstance(self.problem.algorithm, FullBatch)
+        times = None if batch else logtimes(plan.first, plan.last, plan.count)
         (folder / "spec.toml").write_text(self.to_toml(), encoding="utf-8")
         results: dict[str, Trajectory] = {}
         jobs: dict[str, Any] = {"macro": lambda: solve(self.problem, start, times)}

@@ -132,7 +132,7 @@ def one_pass(pair: tuple[str, str], m: int, runs: int, passes: int = 1) -> tuple
 )
 def relu_remark(quick: bool) -> Measurement:
     """m Var of the training error by continuation over brute force, ReLU; and after one pass of Algorithm 1."""
-    m, runs, losses = (200, 1500, LOSSES[1:]) if quick else (1000, 8000, LOSSES)
+    m, runs, losses = (200, 1000, LOSSES[1:]) if quick else (1000, 8000, LOSSES)
     ratio, error, works, note = continuation([("relu", loss) for loss in losses], [4], m, runs)
     early, spread = one_pass(("relu", "square"), 200, 800 if quick else 8000)[:2]
     note += f"; what is inaccurate is one pass of Algorithm 1, {early[1]:.2f} ± {spread[1]:.2f} of all at step 1, z = 0"
