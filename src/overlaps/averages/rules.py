@@ -23,8 +23,15 @@ Array = NDArray[np.float64]
 @cache
 def unit_rule(n: int) -> tuple[Array, Array]:
     """Gauss-Legendre nodes and weights on (0, 1)."""
-    x, w = np.polynomial.legendre.leggauss(n)
+    x, w = legendre(n)
     return (x + 1) / 2, w / 2
+
+
+@lru_cache(maxsize=64)
+def legendre(n: int) -> tuple[Array, Array]:
+    """Nodes and weights of Gauss and Legendre on [−1, 1]; finding them takes longer than most averages."""
+    x, w = np.polynomial.legendre.leggauss(n)
+    return x, w
 
 
 @lru_cache(maxsize=64)
@@ -59,7 +66,7 @@ def tensor(L: Array, kinks: Sequence[Sequence[float]], spacing: float, radius: f
     if not any(kinks):
         return smooth_grid((spacing,) * d, radius)
     line, line_weights = smooth_grid((spacing,), radius)
-    x, wx = np.polynomial.legendre.leggauss(max(4, round(radius / spacing)))
+    x, wx = legendre(max(4, round(radius / spacing)))
     nodes, weights = np.zeros((1, 0)), np.ones(1)
     for j in range(d):
         count = len(nodes)

@@ -21,7 +21,7 @@ The theorem: for every σ > 0 and real z the two are equal in law, at any size. 
 training itself (`overlaps.dmft.continuation`). A run of ψ costs O((C N + m) D²) for C components, and O(C D³) a step to
 factor.
 
-Reference: arXiv preprint "Gaussian comparison for training dynamics", equations (8) and (9).
+Reference: A. Panahi, arXiv:2603.09310 (2026), equations (8) and (9).
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ One pass of the iteration of the paper (its Algorithm 1) recomputes the kernels 
 the dynamics once from these; a fluctuation then changes the kernels of its own step alone. Its noise Γ enters with
 z² = −1.
 
-Reference: arXiv preprint "Gaussian comparison for training dynamics", Algorithm 1 and equation (33), as corrected.
+Reference: A. Panahi, arXiv:2603.09310 (2026), Algorithm 1 and equation (33), as corrected.
 """
 
 from __future__ import annotations

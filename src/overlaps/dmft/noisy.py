@@ -14,8 +14,8 @@ before that of j, ( )ᵀ_u the others. All that fluctuates is then
 - the empirical measure of H: averages over the samples of a component.
 
 Mean-field theory sets S = g_o = 0 and averages over the Gaussian measure, where Y is zero in ( )_U and X in ( )ᵀ_u.
-The comparison process of the paper has a Gaussian z Γᵀ instead of −Y in ( )_U and z Γ instead of −Xᵀ in ( )ᵀ_u; at
-z² = −1 that is the same to leading order, and here needs no continuation.
+The comparison process of the paper has z Γᵀ instead of −Y and z Γ instead of −Xᵀ, Γ Gaussian, and takes ( )_U and
+( )ᵀ_u after the products with A_g and A_f instead of before; at z² = −1 that is the same to leading order.
 """
 
 from __future__ import annotations
@@ -219,12 +219,14 @@ class _State:
         mean, extra = np.zeros((columns.start, columns.stop - columns.start)), 0.0
         for g, share in enumerate(setting.shares):
             root = self.sweep.roots[f, g]
-            new = self._gaussian(f, g, done, columns)
-            if self.noise.gamma is not None:
-                new += self.noise.gamma[f][columns, done].T if f in self.noise.gamma else 0.0
-            else:
+            if self.noise.gamma is None:
+                new = self._gaussian(f, g, done, columns)
                 new -= self.omega[f].solve(self._empirical(f, g, done, columns), trans=1)
-            self.ahead[f, g][done, columns] = new
+                self.ahead[f, g][done, columns] = new
+            else:
+                self.ahead[f, g][done, :stop] = self._gaussian(f, g, done, slice(0, stop))
+                if f in self.noise.gamma:
+                    self.ahead[f, g][done, :stop] += self.noise.gamma[f][:stop, done].T
             mean -= share * root**2 * own.lam[g][done, columns]
             extra = extra + root * self.ahead[f, g][done, :stop] @ own.A[g][:stop, columns]
         if feed is not own:
@@ -264,16 +266,14 @@ class _State:
                 total += setting.weights[c] * roots[self.sweep.family[c], g] ** 2 * path.responses(columns)
             total = feed.A[g][upto, upto] @ total
             for f in range(len(roots)):
-                new = np.zeros_like(total)
-                if self.moved or self.noise.moments:
+                if self.noise.gamma is None:
                     # column i of (E[h ωᵀ] A⁻¹) needs all columns of ω up to i
-                    crossed = self._empirical(f, g, upto, upto)
-                    new += self.omega[f].solve(crossed, trans=1)[columns].T
-                if self.noise.gamma is not None:
-                    new += self.noise.gamma[f][upto, columns] if f in self.noise.gamma else 0.0
+                    new = self.omega[f].solve(self._empirical(f, g, upto, upto), trans=1)[columns].T
+                    self.behind[f, g][upto, columns] = new - self._gaussian(f, g, columns, upto).T
                 else:
-                    new -= self._gaussian(f, g, columns, upto).T
-                self.behind[f, g][upto, columns] = new
+                    total += roots[f, g] * self._empirical(f, g, columns, upto).T
+                    if f in self.noise.gamma:
+                        self.behind[f, g] = self.noise.gamma[f]
                 total += roots[f, g] * self.behind[f, g][upto, upto] @ own.A_omega[f][upto, columns]
             own.back[g][upto, columns] = total
 

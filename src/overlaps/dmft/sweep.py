@@ -23,7 +23,7 @@ a relative variance of 10⁻⁸ (σ² in the comparison theorem), and Aᵀ A = V
 Stein's lemma has huge entries that cancel in Θ B_θ, and is never used: Θ B_θ = (Θ A⁻¹) ρ E[h ωᵀ] has none, as the
 columns of Θ A⁻¹, kept as τ A⁻¹ and Λ̃ A⁻¹, are orthonormal or shorter.
 
-Reference: arXiv preprint "Gaussian comparison for training dynamics", equations (26) to (32), as corrected.
+Reference: A. Panahi, arXiv:2603.09310 (2026), equations (26) to (32), as corrected.
 """
 
 from __future__ import annotations
