@@ -14,9 +14,8 @@ import numpy as np
 import pytest
 
 import overlaps as ov
-from overlaps.comparison import relabelled
 from overlaps.meso import Chain
-from overlaps.points import points
+from overlaps.points import points, relabelled
 
 LEVEL = 1e-4
 TIMES = [0.5, 1.03, 4.0]

@@ -14,9 +14,8 @@ from scipy.special import erf
 
 import overlaps as ov
 from overlaps import micro
-from overlaps.comparison import relabelled
 from overlaps.data.digits import PATH
-from overlaps.points import points
+from overlaps.points import points, relabelled
 
 LEVEL = 1e-4
 RNG = np.random.default_rng(0)

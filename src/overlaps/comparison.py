@@ -30,7 +30,7 @@ from scipy import stats
 
 from .checks import number
 from .errors import InputError, NumericalError
-from .points import Points, fit_decay, holm, points
+from .points import Points, fit_decay, holm, points, relabelled
 from .power import Exponent
 from .trajectory import Trajectory
 
@@ -251,29 +251,6 @@ def _deviation(theory: Trajectory, simulation: Trajectory, a: Points, b: Points)
     freedom = np.where(shares > 0, total**2 / np.where(shares > 0, shares, 1.0), 1.0)
     slack = np.array([theory.accuracy(n) + simulation.accuracy(n) for n in a.variable])
     return b.values.mean(0) - a.values.mean(0), np.sqrt(total), freedom, slack
-
-
-def relabelled(a: Array, b: Array, level: float, seed: int, repeats: int) -> tuple[Array, Array]:
-    """Test of equal laws by random relabelling of the runs: adjusted p and the deviation visible at `level`, (points,).
-
-    a, b: (runs, points) of two samples. The statistic is the largest standardised difference of means over all points;
-    the level is exact if the samples are equal in law, however points depend on each other.
-    """
-    rng = np.random.default_rng(seed)
-    pooled = np.concatenate([a, b])
-    pooled = pooled - pooled.mean(0)
-    scale = pooled.std(0)
-    pooled = pooled / np.where(scale > 0, scale, 1.0)
-    n, m = len(a), len(b)
-    largest = np.empty(repeats)
-    for low in range(0, repeats, 1000):
-        labels = np.array([rng.permutation(n + m) < n for _ in range(min(1000, repeats - low))], dtype=float)
-        # pooled columns have mean zero, so the difference of means is proportional to the sum over one sample
-        largest[low : low + 1000] = np.abs(labels @ pooled).max(1)
-    largest.sort()
-    p = (1 + repeats - np.searchsorted(largest, np.abs(pooled[:n].sum(0)) - 1e-12)) / (1 + repeats)
-    critical = largest[min(repeats - 1, int(np.ceil((1 - level) * repeats)))]
-    return p, critical * scale * (1 / n + 1 / m)
 
 
 def _shrinks(

@@ -29,8 +29,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..checks import number, whole
-from ..comparison import relabelled
 from ..errors import InputError, NumericalError
+from ..points import relabelled
 from ..problem import Problem
 from ..start import Start, check
 from .alternative import Alternative, Perturbed, constants, numbers
