@@ -9,7 +9,7 @@ import pytest
 
 import overlaps as ov
 from overlaps.averages.rules import scrambled
-from overlaps.dmft.finite_size import _gaussian, _Replica, statistics
+from overlaps.dmft.finite_size import _error_statistics, _errors, _gaussian, _Replica, statistics
 from overlaps.dmft.noisy import Noise, NoisySweep
 from overlaps.dmft.setting import Setting
 from overlaps.dmft.sweep import sweep
@@ -219,3 +219,27 @@ def test_an_accuracy_out_of_reach_keeps_what_was_computed(monkeypatch: pytest.Mo
     with pytest.raises(ov.NumericalError, match="pass accuracy=") as caught:
         ov.dmft.fluctuations(problem, short_start(problem), accuracy=1e-9, progress=False)
     assert np.isfinite(caught.value.partial["variance_Q"]).all()
+
+
+def test_statistics_of_the_error_at_any_size_of_the_overlaps() -> None:
+    """Of a small student, where entries are far below one, and its curved error: variance and bias by 20 000 draws.
+
+    The error is a function of the entries alone, so draws of these from their Gaussian law are the independent route.
+    """
+    problem = ov.Problem(
+        data=ov.GaussianMixture(gram=[[1, -0.5], [-0.5, 1]], labels=[0, 1]),
+        student=ov.Committee(1, "tanh", readout=100.0),
+        algorithm=ov.FullBatch(1, 1e-5, ratio=0.5),
+    )
+    setting = Setting(problem, ov.draw(problem, 100, seed=1, scale=0.003))
+    rng = np.random.default_rng(0)
+    state = np.array([[9e-6, 1e-3, -2e-3]])
+    X = rng.standard_normal((3, 3)) * np.array([1e-6, 1e-3, 1e-3])[:, None]
+    covariance, drift, samples = (X @ X.T)[None], np.array([[1e-6, 1e-4, 0.0]]), 400.0
+    variance, bias = _error_statistics(setting, state, covariance, drift)
+    moved = X @ rng.standard_normal((3, 20_000)) / np.sqrt(samples)
+    errors = _errors(setting, state + np.concatenate([moved, -moved], axis=1).T + drift / samples)
+    middle = float(_errors(setting, state)[0])
+    assert variance[0] == pytest.approx(samples * errors.var(), rel=0.05)
+    assert bias[0] == pytest.approx(samples * (errors.mean() - middle), rel=0.05)
+    assert abs(bias[0] - samples * float(_errors(setting, state + drift / samples)[0] - middle)) > 0.2 * abs(bias[0])

@@ -241,6 +241,13 @@ def test_runs_that_are_refused():
         ov.sample(problem, start, runs=10**8)
     with pytest.raises(ov.InputError, match="size: a data matrix of 100000 x 100000 is 80 GB"):
         ov.train(problem, ov.draw(problem, 100_000))
+    with pytest.raises(ov.InputError, match=r"steps: what a run of 5001 columns asks .* GB"):
+        long = paper(steps=5000)
+        ov.sample(long, ov.draw(long, 200_000))
+    with pytest.raises(ov.InputError, match=r"steps: 9001 columns need .* GB"):
+        ov.solve(paper("linear", "square", steps=9000), start)
+    with pytest.raises(ov.InputError, match=r"steps: .*10000"):
+        ov.FullBatch(10**5, 0.1)
     online = replace(problem, algorithm=ov.OnlineSGD(0.1))
     with pytest.raises(ov.InputError, match="kernels: those of two times belong to FullBatch"):
         ov.sample(online, start, [0.5], kernels=True)

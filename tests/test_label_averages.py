@@ -14,6 +14,7 @@ from scipy.special import expit, softmax
 
 import overlaps as ov
 from mixtures import classes, xor
+from overlaps.averages import method_for
 from problems import random_covariance
 
 
@@ -231,3 +232,19 @@ def test_wide_starts_are_solved(k, scale):
     theory = ov.solve(problem, start, [1.0, 3.0])
     assert theory.accuracy("m") < 1e-4
     assert ov.compare(theory, ov.sample(problem, start, [1.0, 3.0], runs=60)).verdict in ("agrees", "finite-size")
+
+
+def test_errors_of_a_batch_are_those_of_each() -> None:
+    """Few grids serve a batch of laws of very different widths, some without any width."""
+    rng = np.random.default_rng(0)
+    for problem, d in ((xor(units=2, activation="tanh"), 2), (classes(3, variance=[0.1, 0.5, 2.0]), 3)):
+        how = method_for(problem, np.zeros(0))
+        X = rng.standard_normal((40, d, d)) * np.geomspace(0.01, 10, 40)[:, None, None]
+        C = X @ X.transpose(0, 2, 1)
+        C[7] = 0.0
+        v = rng.uniform(0.2, 3.0, (40, d)) if problem.loss != "cross-entropy" else np.ones((40, d))
+        weights, variances, _ = problem.data.components
+        means = rng.standard_normal((40, d, weights.size))
+        scaled = variances[:, None, None] * C[:, None]
+        each = [weights @ how.each_error(scaled[i], v[i], means[i]) for i in range(40)]
+        np.testing.assert_allclose(how.errors(C, v, means), each, rtol=1e-12)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from . import dmft as dmft
     from . import laws as laws
     from . import spectra as spectra
     from .activations import Activation as Activation

@@ -79,6 +79,28 @@ class Activation:
         return g, dg
 
     @cached_property
+    def is_smooth(self) -> bool:
+        """Whether g' is continuous: no kinks are declared, and none is found between −10 and 10."""
+        if self.kinks:
+            return False
+        x = [-10.0037 + 0.01 * i for i in range(2001)]
+        slopes = [float(self.derivative(point)) for point in x]
+        steepest = sorted(range(2000), key=lambda i: -abs(slopes[i + 1] - slopes[i]))[:20]
+        for i in steepest:
+            low, high, first = x[i], x[i + 1], abs(slopes[i + 1] - slopes[i])
+            ends = slopes[i], slopes[i + 1]
+            for _ in range(30):  # towards the half that has more of the change: that of a jump stays, others shrink
+                middle = (low + high) / 2
+                between = float(self.derivative(middle))
+                if abs(between - ends[0]) > abs(ends[1] - between):
+                    high, ends = middle, (ends[0], between)
+                else:
+                    low, ends = middle, (between, ends[1])
+            if abs(ends[1] - ends[0]) > max(0.1 * first, 1e-6):
+                return False
+        return True
+
+    @cached_property
     def curvature(self) -> Any:
         """g'' as a Numba function, by differences of g' that do not cross a kink."""
         from numba import njit

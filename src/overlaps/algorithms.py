@@ -88,7 +88,7 @@ class FullBatch:
 
     Parameters
     ----------
-    steps: number of steps; times of a trajectory are whole steps, 0 to `steps`.
+    steps: number of steps, at most 10⁴; times of a trajectory are whole steps, 0 to `steps`.
     rate: η, step size times the gradient of the mean loss with respect to w/√N.
     method: ``"gd"``, ``"ema-momentum"``, ``"heavy-ball"``, ``"nesterov"``, or kernels (λ, Λ): λ (steps + 1,), and
         Λ (steps + 1, steps + 1) with Λ[μ, l] the weight of gradient μ in step l, zero unless μ < l; `rate` multiplies
@@ -107,7 +107,7 @@ class FullBatch:
     readout_rate: ClassVar[None] = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "steps", whole("steps", self.steps, least=1, most=10**5))
+        object.__setattr__(self, "steps", whole("steps", self.steps, least=1, most=10**4))
         object.__setattr__(self, "rate", number("rate", self.rate, above=0))
         object.__setattr__(self, "ratio", number("ratio", self.ratio, above=0))
         object.__setattr__(self, "momentum", number("momentum", self.momentum, least=0))
@@ -130,11 +130,15 @@ class FullBatch:
 
     @property
     def kernels(self) -> tuple[Array, Array]:
-        """λ (steps + 1,) and η Λ (steps + 1, steps + 1), with the decay taken into both.
+        """λ (steps + 1,) and η Λ (steps + 1, steps + 1), with the decay taken into both."""
+        return self.first_kernels(self.steps + 1)
 
-        Θ = θ(0) λᵀ − (Q + β Θ) ηΛ is solved by λ (1 + ηβΛ)⁻¹ and ηΛ (1 + ηβΛ)⁻¹.
+    def first_kernels(self, T: int) -> tuple[Array, Array]:
+        """The kernels of the first T steps, λ (T,) and η Λ (T, T).
+
+        Θ = θ(0) λᵀ − (Q + β Θ) ηΛ is solved by λ (1 + ηβΛ)⁻¹ and ηΛ (1 + ηβΛ)⁻¹; later steps do not enter earlier ones.
         """
-        T, s = self.steps + 1, self.momentum
+        s = self.momentum
         if isinstance(self.method, str):
             ago = np.arange(T) - np.arange(T)[:, None]  # l − μ
             power = s ** np.maximum(ago, 0) if self.method != "nesterov" else s ** np.maximum(ago + 1, 0)
@@ -143,11 +147,11 @@ class FullBatch:
                 weights = weights / (1 - s)
             first, history = np.ones(T), self.rate * np.triu(weights, 1)
         else:
-            first, history = np.array(self.method[0], float), self.rate * np.array(self.method[1], float)
+            first, history = np.array(self.method[0], float)[:T], self.rate * np.array(self.method[1], float)[:T, :T]
         if self.decay:
             damped = np.eye(T) + self.decay * history
-            first, history = np.linalg.solve(damped.T, first), np.linalg.solve(damped.T, history.T).T
-            history = np.triu(history, 1)
+            first = np.asarray(np.linalg.solve(damped.T, first), float)
+            history = np.triu(np.asarray(np.linalg.solve(damped.T, history.T), float).T, 1)
         return first, history
 
     @property

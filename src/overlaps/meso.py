@@ -229,7 +229,7 @@ def sample(
 
     Equal in law to `train` for Gaussian inputs, whatever the size and the loss; the cost of a step grows with the
     number of levels but not with the number of dimensions. `Samples` are taken as Gaussian. Of `FullBatch` the data
-    matrix is never formed, at a cost that grows as N instead of N² (see `overlaps.dmft`); it needs weights.
+    matrix is never formed, at a cost that grows as N instead of N² (see `overlaps.dmft`).
 
     Parameters
     ----------

@@ -181,6 +181,10 @@ class Problem:
     @property
     def committees(self) -> tuple[Committee, Committee]:
         """Student and teacher of a problem that has both, reading the same inputs of mean zero; others are refused."""
+        if isinstance(self.algorithm, FullBatch):
+            raise InputError(
+                "algorithm: this is for one-pass training, got FullBatch; use OnlineSGD or GradientFlow, or solve"
+            )
         blind = self.data.has_means or self.data.reads_latent
         if not isinstance(self.student, Committee) or self.teacher is None or blind:
             raise InputError(
@@ -218,6 +222,11 @@ class Problem:
     @property
     def curvature(self) -> Any:
         """The compiled second derivatives of the loss, ``curvature(λ, ν, c, v, u, λλ, λv, vv)``."""
+        if self.loss == "hinge":
+            raise InputError(
+                "loss: all curvature of the hinge is at its kink, where no average of second derivatives sees it; use "
+                "loss='logistic' for Hessians"
+            )
         return self._compiled(user_curvature, committee_curvature, 2)
 
     def to_toml(self) -> str:

@@ -16,6 +16,7 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
+from .algorithms import FullBatch
 from .checks import whole
 from .errors import InputError
 from .macro import solve
@@ -75,7 +76,7 @@ def check_scaling(
     problem: Problem,
     sizes: Sequence[int],
     start: Start | None = None,
-    times: ArrayLike = (0.5, 1.0, 2.0, 4.0),
+    times: ArrayLike | None = None,
     runs: int = 1000,
     seed: int = 0,
     *,
@@ -87,7 +88,7 @@ def check_scaling(
     ----------
     sizes: at least two, better three or more sizes over a decade; small ones show the bias best.
     start: overlaps to start from at every size; by default a draw at the largest size with student scale 0.5.
-    times, runs, seed: as for `sample`.
+    times, runs, seed: as for `sample`; by default 0.5, 1, 2 and 4, or all steps of `FullBatch`.
     """
     if not isinstance(sizes, Iterable):
         raise InputError(f"sizes: expected several sizes, got {sizes!r}")
@@ -103,6 +104,8 @@ def check_scaling(
         start = draw(problem, sizes[-1], seed=seed, scale=0.5)
     starts = [start.at_size(problem, n) for n in sizes]
     # a theory for each size: the levels have the fractions that are possible there
+    if times is None and not isinstance(problem.algorithm, FullBatch):
+        times = (0.5, 1.0, 2.0, 4.0)
     theories = [solve(problem, s, times) for s in starts]
     reference = points(theories[0])
     values = [

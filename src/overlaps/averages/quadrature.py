@@ -361,7 +361,8 @@ class LossQuadrature:
         basis = np.eye(C.shape[-1]) if self.basis is None else self.basis
         L = choleskys(basis.T @ C @ basis)
         gain = np.abs(v).max(1)
-        narrow = np.where(L.any((1, 2))[:, None], self.rule.narrowing(L, gain), -1.0)
+        varies = np.abs(L).max(axis=(1, 2)) > 0
+        narrow = np.where(varies[:, None], self.rule.narrowing(L, gain), -1.0)
         _, first, which = np.unique(narrow, axis=0, return_index=True, return_inverse=True)
         out = np.empty(len(C))
         for key, i in enumerate(first):

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ..checks import array, number, whole
 from ..errors import InputError
 from ..factors import cholesky
+from .eigenbasis import common_eigenbasis
 from .inputs import Components, Levels
 from .spectrum import Isotropic, PowerLaw, Spectrum
 
@@ -119,52 +120,27 @@ class GaussianMixture(Levels):
         """A mixture of mean vectors (components, N) and covariance matrices (components, N, N), for `FullBatch`.
 
         The matrices must commute: coordinates are turned to the eigenbasis they share, where dimensions with the same
-        eigenvalues in all components are one level. (Weights and means are then coordinates in that basis.)
+        eigenvalues in all components are one level. Means are turned as well; turn weights W of your own by
+        ``W @ GaussianMixture.common_basis(covariances)``.
         """
         vectors = array("means", means, (None, None))
         count, size = vectors.shape
-        matrices = array("covariances", covariances, (count, size, size))
-        scale = float(np.abs(matrices).max(initial=0.0)) or 1.0
-        if np.abs(matrices - matrices.transpose(0, 2, 1)).max() > 1e-10 * scale:
-            raise InputError("covariances: expected symmetric matrices")
-        for a in range(count):
-            for b in range(a):
-                apart = float(np.abs(matrices[a] @ matrices[b] - matrices[b] @ matrices[a]).max())
-                if apart > 1e-8 * scale**2:
-                    raise InputError(
-                        f"covariances: those of components {b} and {a} do not commute (by {apart:.2g}): they share no "
-                        "eigenbasis, so that no finite set of overlaps describes them; use covariances that do, such "
-                        "as their diagonals"
-                    )
-        # a combination in general position tells all common eigenspaces apart
-        mixing = np.random.default_rng(0).uniform(0.5, 1.5, count)
-        basis = np.linalg.eigh(np.tensordot(mixing, matrices, 1))[1]
-        turned = basis.T @ matrices @ basis
-        values = np.diagonal(turned, axis1=1, axis2=2).T  # (N, components)
-        rest = float(np.abs(turned - values.T[:, :, None] * np.eye(size)).max())
-        if rest > 1e-6 * scale:
-            raise InputError(
-                f"covariances: in the eigenbasis they nearly share, entries of {rest:.2g} are left off the diagonal; "
-                "use covariances that commute to rounding, such as their diagonals"
-            )
-        if values.min() < -1e-8 * scale:
-            raise InputError(f"covariances: expected none with a negative eigenvalue, got {values.min():.3g}")
-        values = np.maximum(values, 0.0)
-        keys = np.round(values / (1e-8 * scale))
-        order = np.lexsort(keys.T[::-1])[::-1]
-        _, first, sizes = np.unique(keys[order], axis=0, return_index=True, return_counts=True)
-        place = np.argsort(first)
-        levels = values[order][first[place]]  # (levels, components)
+        basis, levels, sizes = common_eigenbasis(array("covariances", covariances, (count, size, size)))
         weight = np.full(count, 1 / count) if weights is None else array("weights", weights, (count,))
         common = levels @ weight
         unit = np.where(common > 0, common, 1.0)
         return cls(
-            means=vectors @ basis[:, order],
+            means=vectors @ basis,
             weights=weights,
             variance=(levels / unit[:, None]).T,
             labels=labels,
-            spectrum=Spectrum(common, sizes[place] / size),
+            spectrum=Spectrum(common, sizes / size),
         )
+
+    @staticmethod
+    def common_basis(covariances: Any) -> Array:
+        """The basis (N, N), in columns, to which `from_covariances` turns coordinates."""
+        return common_eigenbasis(array("covariances", covariances, (None, None, None)))[0]
 
     @cached_property
     def _vectors(self) -> Array | None:

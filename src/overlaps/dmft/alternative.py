@@ -233,7 +233,7 @@ def _run(
 ) -> Trajectory:  # fmt: skip
     check(problem, start)
     sigma, z = constants(sigma, z)
-    setting = ready(problem, start, scale)
+    setting = ready(problem, start, scale, times)
     assert start.size is not None
     if kind is Perturbed and start.size * setting.samples > LARGEST:
         raise InputError(

@@ -48,19 +48,17 @@ def descend(
     rng: np.random.Generator,
     *,
     kernels: bool = False,
-    steps: int | None = None,
     look: Callable[[int, Array, Array], None] | None = None,
 ) -> Descent:
     """Train `runs` times on `matrix`, from the weights of the start.
 
-    steps: how many columns to visit, all T by default.
     look: called at every step with (step, p (runs, m, K), q (runs, N, K)).
     """
     start, K, M = setting.start, setting.K, setting.M
     assert start.student is not None and start.teacher is not None and start.dimensions is not None
     assert setting.counts is not None and start.means is not None
-    N, m, T = start.student.shape[1], setting.samples, setting.T if steps is None else steps
-    first, history = setting.algorithm.kernels
+    N, m, T = start.student.shape[1], setting.samples, setting.T
+    first, history = setting.kernels
     fixed = np.concatenate([start.teacher / np.sqrt(N), start.means])  # (M+P, N)
     edges = np.concatenate([[0], np.cumsum(start.dimensions)])[:-1]
     labels = np.tile(np.repeat(setting.labels, setting.counts), runs)

@@ -322,17 +322,24 @@ def _errors(setting: Setting, rows: Array) -> Array:
 
 def _error_statistics(setting: Setting, state: Array, covariance: Array, drift: Array) -> tuple[Array, Array]:
     """m Var and m bias of the generalisation error, (T,), a smooth function of the entries."""
-    step, count = 1e-3, state.shape[1]
+    step, count, K = 1e-3, state.shape[1], setting.K
     variance, bias = np.zeros(len(state)), np.zeros(len(state))
+    fixed = np.sqrt(np.diagonal(setting.start.G.sum(0)).max(initial=0.0))
     for l, at in enumerate(state):
-        values, vectors = np.linalg.eigh(covariance[l])
+        # entries in units of their own size, so that moved ones are still those of some weights
+        size = float(np.trace(at[: K * K].reshape(K, K))) / K
+        if not size > 0:
+            continue
+        unit = np.where(np.arange(count) < K * K, size, np.sqrt(size) * (fixed or 1.0))
+        values, vectors = np.linalg.eigh(covariance[l] / np.outer(unit, unit))
         values = np.maximum(values, 0.0)
-        moves = np.concatenate([step * vectors.T, [step * drift[l]]])
+        shift = float(np.linalg.norm(drift[l] / unit)) or 1.0
+        moves = np.concatenate([step * vectors.T * unit, [step / shift * drift[l]]])
         seen = _errors(setting, np.concatenate([at + moves, at - moves, [at]]))
         up, down, middle = seen[: count + 1], seen[count + 1 : -1], seen[-1]
         slope, bend = (up - down) / (2 * step), (up + down - 2 * middle) / step**2
         variance[l] = values @ slope[:-1] ** 2
-        bias[l] = slope[-1] + 0.5 * values @ bend[:-1]
+        bias[l] = shift * slope[-1] + 0.5 * values @ bend[:-1]
     return variance, bias
 
 

@@ -10,6 +10,7 @@ import os
 import time as clock
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -57,7 +58,7 @@ def train_full_batch(
     progress: bool,
 ) -> Trajectory:  # fmt: skip
     """Micro: runs on data matrices of their own."""
-    setting = ready(problem, start, "micro")
+    setting = ready(problem, start, "micro", times)
     assert start.size is not None
     numbers = start.size * setting.samples
     if numbers > LARGEST:
@@ -76,15 +77,20 @@ def sample_full_batch(
     progress: bool,
 ) -> Trajectory:  # fmt: skip
     """Meso: runs on data matrices that are never formed."""
-    setting = ready(problem, start, "meso")
+    setting = ready(problem, start, "meso", times)
     assert start.size is not None
     per_run = 3 * (start.size + setting.samples) * setting.D * setting.covariances.size
+    if per_run > LARGEST:
+        raise InputError(
+            f"steps: what a run of {setting.D} columns asks of its {start.size} x {setting.samples} matrix is "
+            f"{per_run * 8e-9:.0f} GB; use fewer steps or a smaller size"
+        )
     return record(
         "meso", Unformed, setting, times, runs, seed, per_run, levels=levels, kernels=kernels, progress=progress
     )
 
 
-def ready(problem: Problem, start: Start, scale: str) -> Setting:
+def ready(problem: Problem, start: Start, scale: str, times: ArrayLike | None = None) -> Setting:
     """The setting of runs at the size of a start; only micro needs weights, others take any with its overlaps."""
     if start.size is None:
         raise InputError(
@@ -94,7 +100,8 @@ def ready(problem: Problem, start: Start, scale: str) -> Setting:
         raise InputError(
             "start: micro needs weights; use draw or Start.from_weights (sample gives the same law from overlaps)"
         )
-    return Setting(problem, with_weights(problem, start))
+    setting = Setting(problem, with_weights(problem, start))
+    return replace(setting, last=int(whole_steps(setting.algorithm.steps, times)[-1]))
 
 
 def batches(runs: int, per_run: int) -> list[int]:
@@ -111,7 +118,7 @@ def record(
     began = clock.perf_counter()
     runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
     stops = whole_steps(setting.algorithm.steps, times)
-    T, K, C = int(stops[-1]) + 1, setting.K, len(setting.weights)
+    T, K, C = setting.T, setting.K, len(setting.weights)
     numbers = runs * (T * setting.start.gram.size + (2 * C * (T * K) ** 2 if kernels else 0))
     if numbers > 1e9:
         raise InputError(f"runs: {runs} runs would keep {numbers * 8e-9:.0f} GB; use fewer, or kernels=False")
@@ -127,7 +134,7 @@ def record(
         rng = np.random.Generator(np.random.SFC64(streams[i]))
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is found by its size
             return descend(
-                setting, maker(setting, groups[i], rng), groups[i], rng, kernels=kernels, steps=T,
+                setting, maker(setting, groups[i], rng), groups[i], rng, kernels=kernels,
                 look=lambda *_: tick(groups[i]),
             )  # fmt: skip
 

@@ -32,10 +32,14 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Setting:
-    """Numbers of a problem with `FullBatch` and a start; at a size, those of the samples that there are."""
+    """Numbers of a problem with `FullBatch` and a start; at a size, those of the samples that there are.
+
+    last: step to which they go, the last of the algorithm by default.
+    """
 
     problem: Problem
     start: Start
+    last: int | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.problem.algorithm, FullBatch):
@@ -43,7 +47,7 @@ class Setting:
                 f"algorithm: expected FullBatch, got {type(self.problem.algorithm).__name__}; use "
                 "algorithm=FullBatch(steps, rate)"
             )
-        assert self.weights.size  # class counts are refused here, before anything runs
+        _ = self.weights  # class counts are refused here, before anything runs
 
     @property
     def algorithm(self) -> FullBatch:
@@ -61,7 +65,7 @@ class Setting:
     @property
     def T(self) -> int:
         """Steps, the start included."""
-        return self.algorithm.steps + 1
+        return (self.algorithm.steps if self.last is None else self.last) + 1
 
     @property
     def D(self) -> int:
@@ -132,11 +136,16 @@ class Setting:
         return self.K + self.M + component if self.problem.data.has_means else None
 
     @cached_property
+    def kernels(self) -> tuple[Array, Array]:
+        """λ (T,) and Λ (T, T) of the algorithm."""
+        return self.algorithm.first_kernels(self.T)
+
+    @cached_property
     def first(self) -> Array:
         """C: what the columns have of the sources before any gradient, (K+M+P, D)."""
         C = np.zeros((self.gram.shape[-1], self.D))
         C[self.K : self.K + self.M, : self.M] = np.eye(self.M)
-        kernel = self.algorithm.kernels[0]
+        kernel = self.kernels[0]
         for l in range(self.T):
             C[: self.K, self.block(l)] = kernel[l] * np.eye(self.K)
         return C
@@ -145,7 +154,7 @@ class Setting:
     def history(self) -> Array:
         """Λ, (D, D)."""
         out = np.zeros((self.D, self.D))
-        out[self.M :, self.M :] = np.kron(self.algorithm.history, np.eye(self.K))
+        out[self.M :, self.M :] = np.kron(self.kernels[1], np.eye(self.K))
         return out
 
     @cached_property

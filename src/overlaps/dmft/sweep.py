@@ -236,13 +236,12 @@ class Feedback:
         return tau, propagator
 
 
-def sweep(setting: Setting, h: Array, *, followed: int, steps: int | None = None, added: float = ADDED) -> Kernels:
-    """Kernels of the first `steps` steps (all by default), with averages over the points h (n, D) or (n, D + 1).
+def sweep(setting: Setting, h: Array, *, followed: int, added: float = ADDED) -> Kernels:
+    """Kernels of all steps, with averages over the points h (n, D) or (n, D + 1).
 
     followed: number of points of which responses are followed; zero for Stein's form.
     added: relative variance of the noise that is added to the fields, so that V_θ is never singular.
     """
-    T = setting.T if steps is None else steps
     kernels = Kernels.empty(setting)
     weights = np.full(len(h), 1 / len(h))
     paths = [Paths(setting, c, h, weights, followed) for c in range(len(setting.weights))]
@@ -250,7 +249,7 @@ def sweep(setting: Setting, h: Array, *, followed: int, steps: int | None = None
     feedback = Feedback(setting, kernels, factors, stein=not followed)
     r, rho, share = setting.covariances, setting.weights, setting.shares
     V = np.zeros_like(kernels.propagator)  # Σ_c r_g(c) V_ω(c)
-    for l in range(-1 if setting.M else 0, T):
+    for l in range(-1 if setting.M else 0, setting.T):
         columns = setting.block(l)
         propagate(setting, kernels, feedback(columns), columns)
         overlaps(setting, kernels, V, columns)

@@ -15,7 +15,7 @@ Stein's form takes over where a few paths do not suffice, or histories are long.
 from __future__ import annotations
 
 import time as clock
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,7 +54,7 @@ def is_smooth(problem: Problem) -> bool:
     if isinstance(problem.loss, Loss) or problem.loss == "hinge":
         return False
     networks = (problem.student, problem.teacher)
-    return not any(isinstance(n, Committee) and n.g.kinks for n in networks)
+    return all(n.g.is_smooth for n in networks if isinstance(n, Committee))
 
 
 def solve_full_batch(
@@ -63,6 +63,7 @@ def solve_full_batch(
     """The infinite-size theory of full-batch training from the overlaps of `start`."""
     setting = Setting(problem, start)
     stops = whole_steps(setting.algorithm.steps, times)
+    setting = replace(setting, last=int(stops[-1]))
     if method not in ("auto", "stein", "response"):
         raise unknown("method", str(method), ["auto", "stein", "response"])
     if method == "response" and not is_smooth(problem):
@@ -82,7 +83,6 @@ class _Run:
 
     def __init__(self, setting: Setting, stops: NDArray[np.int64], levels: bool) -> None:
         self.setting, self.stops, self.levels = setting, stops, levels
-        self.steps = int(stops[-1]) + 1
         self.method = method_for(setting.problem, setting.start.u)
         self.dimensions = setting.D + (setting.problem.label_noise > 0)
         self.began = clock.perf_counter()
@@ -162,7 +162,7 @@ class _Run:
     def _sweep(self, h: Array, followed: int, added: float = ADDED) -> Kernels:
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                kernels = sweep(self.setting, h, followed=followed, steps=self.steps, added=added)
+                kernels = sweep(self.setting, h, followed=followed, added=added)
         except Diverged as stop:
             what = f"training diverges: an overlap Q reached {stop.size:.3g}"
             raise self._stopped(stop.kernels, stop.step, "Q", what) from None
@@ -170,7 +170,7 @@ class _Run:
             what = "V_theta is singular to rounding, with all that was added to it"
             raise self._stopped(stop.kernels, stop.step, "V_theta", what) from None
         if not np.isfinite(kernels.loss).all():
-            raise self._stopped(kernels, self.steps, "Q", "")
+            raise self._stopped(kernels, self.setting.T, "Q", "")
         return kernels
 
     def _stopped(self, kernels: Kernels, step: int, quantity: str, what: str) -> NumericalError:
