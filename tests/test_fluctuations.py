@@ -48,7 +48,7 @@ def test_without_noise_it_is_mean_field_theory() -> None:
     problem = perceptron("logistic", 8)
     setting = Setting(problem, short_start(problem))
     h = scrambled(setting.D, 8, 1)
-    base, kernels = NoisySweep(setting, h[:, None], 1e-11).base, sweep(setting, h, followed=len(h))
+    base, kernels = NoisySweep(setting, h[:, None]).base, sweep(setting, h, followed=len(h))
     np.testing.assert_allclose(base.loss, kernels.loss, atol=1e-9)
     np.testing.assert_allclose(base.V[0], kernels.V_theta[0], atol=1e-9)
     np.testing.assert_allclose(base.beta, kernels.beta, atol=1e-9)
@@ -180,7 +180,7 @@ def test_directions_do_not_depend_on_the_step_of_differences(monkeypatch: pytest
     problem = perceptron("logistic", 5)
     setting = Setting(problem, short_start(problem))
     found = []
-    for step in (1e-4, 3e-5):
+    for step in (3e-5, 1e-5):
         monkeypatch.setattr("overlaps.dmft.finite_size.STEP", step)
         found.append(spread_of(_Replica(setting, 0, False, 6)))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-12)
@@ -190,7 +190,7 @@ def test_weights_of_points_are_a_measure() -> None:
     """Moving weight between points moves the kernels as the averages they enter do."""
     problem = perceptron("logistic", 3)
     setting = Setting(problem, short_start(problem))
-    noisy = NoisySweep(setting, scrambled(setting.D, 6, 1)[:, None], 1e-11)
+    noisy = NoisySweep(setting, scrambled(setting.D, 6, 1)[:, None])
     uneven = np.random.default_rng(0).dirichlet(np.ones(len(noisy.h)))
     found = noisy(Noise(weights={1: uneven}))
     assert found.loss[1, 0] == pytest.approx(uneven @ noisy.paths[1].losses[:, 0], rel=1e-12)

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import array
+from ..data import GaussianMixture
 from ..errors import InputError
 from ..network import Committee
 from ..problem import Problem
@@ -83,6 +84,11 @@ def gaussian_averages(
     D (K, K+M), S (K, K), dv (K,), error, E (K, P), with `method` and, per quantity, the measured `accuracy`:
     the largest change when the rule is made coarser (once, or for random points twice).
     """
+    if isinstance(problem.data, GaussianMixture) and not problem.data.one_covariance:
+        raise InputError(
+            "variance: one per component and level gives every component a covariance of its own; give one number per "
+            "component, or use solve"
+        )
     k, m = problem.student.units, problem.teacher_units
     c = array("covariance", covariance, (k + m, k + m))
     if not np.allclose(c, c.T, atol=1e-12 * max(1.0, float(np.abs(c).max()))):

@@ -39,9 +39,9 @@ from ..trajectory import Trajectory
 from .matrices import Formed, Means
 from .running import LARGEST, Maker, ready, record
 from .setting import Setting
-from .sweep import LOST
 
 Array = NDArray[np.float64]
+LOST = 1e-11  # relative variance of a new column below which a Gram matrix counts as singular
 
 
 class Factors:

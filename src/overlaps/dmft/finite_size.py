@@ -40,8 +40,8 @@ from .sweep import Paths
 from .theory import MEMORY, is_smooth
 
 Array = NDArray[np.float64]
-STEP = 1e-4  # of the differences: derivatives are of order one
-LOST = 1e-8  # relative variance below which a direction is left out: its share of the fields is 1e-4
+STEP = 3e-5  # of the differences: derivatives are of order one
+SEEN = 1e-3  # relative size of a direction of weights or duals that is followed: its share of a variance is 1e-6
 PATHS, MANY = 7, 11  # log2 of the points of a sweep and of those of the variance of a sample, before mirroring
 MOST = 11  # to which the points of a sweep are doubled, before mirroring
 REPLICAS = 3
@@ -128,7 +128,7 @@ def _gaussian(sweep: NoisySweep, gamma: bool) -> Iterator[tuple[float, Made]]:
     D, F, last = setting.D, len(sweep.roots), setting.block(setting.T - 1).start
     plain: dict[int, Array] | None = {} if gamma else None
     # duals that have no direction of their own carry no noise, and those of the last step move nothing any more
-    seen = [f * D + a for f in range(F) for a in range(last) if base.A_omega[f][a, a] > 0]
+    seen = [f * D + int(a) for f in range(F) for a in _directions(base.A_omega[f]) if a < last]
     for g, share in enumerate(setting.shares):
         for n, a in enumerate(seen):
             for b in seen[n:]:
@@ -145,8 +145,8 @@ def _gaussian(sweep: NoisySweep, gamma: bool) -> Iterator[tuple[float, Made]]:
                 E[:, a] = source
                 yield 1.0, lambda x, g=g, E=E: Noise(sources={g: x * E}, gamma=plain)
     for f in range(F if gamma else 0):
-        for a in np.flatnonzero(np.diag(base.A[0])):
-            for b in np.flatnonzero(np.diag(base.A_omega[f])):
+        for a in _directions(base.A[0]):
+            for b in _directions(base.A_omega[f]):
                 E = np.zeros((D, D))
                 E[a, b] = 1.0
                 yield -1.0, lambda x, f=f, E=E: Noise(gamma={f: x * E})  # z² = −1
@@ -168,7 +168,7 @@ def _averaged(sweep: NoisySweep, c: int, gamma: bool) -> Iterator[tuple[Callable
             lambda path, h, a=a: path.omega[:, a],
             lambda x, e=e: Noise(moments={c: (x * e, none[1], none[2])}, gamma=plain),
         )
-    seen = np.flatnonzero(np.diag(A)).tolist()
+    seen = _directions(A)
 
     def unit(path: Paths, a: int) -> Array:
         return path.omega @ _column(A, a)
@@ -182,13 +182,19 @@ def _averaged(sweep: NoisySweep, c: int, gamma: bool) -> Iterator[tuple[Callable
                 lambda x, E=E: Noise(moments={c: (none[0], x * A.T @ E @ A, none[2])}, gamma=plain),
             )
         for g in range(G):
-            for b in np.flatnonzero(np.diag(base.A[g])).tolist():
+            for b in _directions(base.A[g]):
                 E = np.zeros((G, D, D))
                 E[g, :, b] = A[a]
                 yield (
                     lambda path, h, a=a, b=b, g=g: unit(path, a) * h[:, g, b],
                     lambda x, E=E: Noise(moments={c: (none[0], none[1], x * E)}, gamma=plain),
                 )
+
+
+def _directions(A: Array) -> list[int]:
+    """Rows of a factor that are not negligible: directions in which something fluctuates."""
+    sizes = np.linalg.norm(A, axis=1)
+    return np.flatnonzero(sizes > SEEN * sizes.max(initial=0.0)).tolist()
 
 
 def _column(A: Array, a: int) -> Array:
@@ -213,7 +219,7 @@ class _Replica:
         noisy = setting.problem.label_noise > 0
         h = scrambled(setting.D * levels + noisy, log2, seed)
         fields = h[:, : setting.D * levels].reshape(len(h), levels, setting.D)
-        return NoisySweep(setting, fields, LOST, h[:, -1] if noisy else None, apart=self.one_pass)
+        return NoisySweep(setting, fields, h[:, -1] if noisy else None, apart=self.one_pass)
 
     def count(self, bias: bool) -> int:
         """Directions that are followed."""

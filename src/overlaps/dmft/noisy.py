@@ -25,6 +25,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import NumericalError
 from .setting import Setting
 from .sweep import Factor, Paths
 
@@ -86,20 +87,14 @@ class NoisySweep:
 
     apart: whether every component is a family, as in the paper; the law is the same, one pass of an iteration is not.
     targets: noise of the targets, standard normal, (n,), where there is any.
-    lost: relative variance below which a direction of Θ or Ω counts as lost, in the sweep without noise; sweeps with
-    noise keep the same directions, so that they are smooth functions of it.
     """
 
-    def __init__(
-        self, setting: Setting, h: Array, lost: float, targets: Array | None = None, *, apart: bool = False
-    ) -> None:
-        self.setting, self.h, self.lost, self.targets = setting, h, lost, targets
+    def __init__(self, setting: Setting, h: Array, targets: Array | None = None, *, apart: bool = False) -> None:
+        self.setting, self.h, self.targets = setting, h, targets
         self.family, self.roots = families(setting, apart)
         self.even = np.full(len(h), 1 / len(h))
-        self.keep: tuple[list[NDArray[np.bool_]], list[NDArray[np.bool_]]] | None = None
         self.paths: list[Paths] = []  # of the sweep without noise, one for each component
         self.base = self(Noise())
-        self.keep = ([np.diag(A) > 0 for A in self.base.A], [np.diag(A) > 0 for A in self.base.A_omega])
 
     def __call__(self, noise: Noise, given: Noisy | None = None) -> Noisy:
         """Kernels with `noise`; the dynamics behind them has the same kernels, or those `given`.
@@ -115,7 +110,15 @@ class NoisySweep:
         own = Noisy(*(np.zeros(shape) for shape in shapes))
         state = _State(self, noise, own, own if given is None else given)
         for l in range(-1 if setting.M else 0, setting.T):
-            state.step(l)
+            try:
+                state.step(l)
+            except np.linalg.LinAlgError:
+                raise NumericalError(
+                    f"fluctuations: V_theta or V_omega is singular to rounding at step {l}; use fewer steps, or the "
+                    "scatter of sample",
+                    quantity="V_theta",
+                    time=float(l),
+                ) from None
         self.paths = self.paths or state.paths
         return own
 
@@ -127,14 +130,11 @@ class _State:
         self.sweep, self.setting, self.noise, self.own, self.feed = sweep, sweep.setting, noise, own, feed
         setting, h = sweep.setting, sweep.h
         D, F, G = setting.D, len(sweep.roots), h.shape[1]
-        keep = sweep.keep
-        self.theta = [Factor(own.A[g], sweep.lost, None if keep is None else keep[0][g]) for g in range(G)]
-        self.omega = [Factor(own.A_omega[f], sweep.lost, None if keep is None else keep[1][f]) for f in range(F)]
+        self.theta, self.omega = [Factor(A) for A in own.A], [Factor(A) for A in own.A_omega]
         # factors by which coordinates of Θ are made orthonormal
         self.frame = self.theta
         if feed is not own:
-            assert keep is not None
-            self.frame = [_given(A, kept) for A, kept in zip(feed.A, keep[0], strict=True)]
+            self.frame = [Factor(A) for A in feed.A]
         self.unit_tau, self.unit_lam = np.zeros_like(own.tau), np.zeros_like(own.lam)
         self.ahead, self.behind = np.zeros((F, G, D, D)), np.zeros((F, G, D, D))  # ( )_U and ( )ᵀ_u, with noise alone
         own_h = h[:, 0] if sweep.targets is None else np.column_stack([h[:, 0], sweep.targets])
@@ -276,9 +276,3 @@ class _State:
                         self.behind[f, g] = self.noise.gamma[f]
                 total += roots[f, g] * self.behind[f, g][upto, upto] @ own.A_omega[f][upto, columns]
             own.back[g][upto, columns] = total
-
-
-def _given(A: Array, kept: NDArray[np.bool_]) -> Factor:
-    factor = Factor(A)
-    factor.kept = np.flatnonzero(kept)
-    return factor

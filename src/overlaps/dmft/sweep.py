@@ -40,7 +40,6 @@ from .setting import Setting
 Array = NDArray[np.float64]
 (TRIANGULAR,) = get_lapack_funcs(("trtrs",), dtype=np.float64)  # a tenth of the overhead of solve_triangular
 ADDED = 1e-8  # relative variance added to V_θ: large beside rounding, small beside any error of sampling
-LOST = 1e-11  # relative variance of a new direction below which V_θ counts as singular
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,39 +92,28 @@ class Singular(Exception):
 
 
 class Factor:
-    """Upper-triangular A with Aᵀ A = V, grown by columns; columns without a direction of their own are not `kept`.
+    """Upper-triangular A with Aᵀ A = V, grown by columns.
 
-    lost: relative variance below which there is none. Or choice: which columns to keep, (D,). Or added: relative
-    variance to add to every column, so that all have one.
+    added: relative variance that V gets in every column, so that each has a direction of its own; columns without any
+    variance have none and are not `kept`.
     """
 
-    def __init__(
-        self, A: Array, lost: float = LOST, choice: NDArray[np.bool_] | None = None, added: float = 0.0
-    ) -> None:
-        self.A, self.kept = A, np.zeros(0, np.int64)
-        self.lost, self.choice, self.added = lost, choice, added
+    def __init__(self, A: Array, added: float = ADDED) -> None:
+        self.A, self.added, self.kept = A, added, np.flatnonzero(np.diag(A))
 
     def extend(self, V: Array, columns: slice) -> None:
-        """Factor the new `columns` of V."""
+        """Factor the new `columns` of V; a `LinAlgError` where its rounding has become larger than what is added."""
         for j in range(columns.start, columns.stop):
+            if not V[j, j] > 0:
+                continue
             kept = self.kept
-            a = np.zeros(0)
-            if kept.size:
-                a = TRIANGULAR(self.A[np.ix_(kept, kept)], V[kept, j], trans=1)[0]
-            self.A[kept, j] = a
+            a = TRIANGULAR(self.A[np.ix_(kept, kept)], V[kept, j], trans=1)[0] if kept.size else np.zeros(0)
             pivot = V[j, j] * (1 + self.added) - a @ a
-            if self._has_direction(j, pivot, V[j, j]):
-                self.A[j, j] = np.sqrt(pivot)
-                self.kept = np.append(kept, j)
-
-    def _has_direction(self, j: int, pivot: float, variance: float) -> bool:
-        if self.choice is not None:
-            return bool(self.choice[j]) and pivot > 0
-        if not self.added:
-            return pivot > self.lost * variance
-        if variance > 0 and not pivot > 0:
-            raise np.linalg.LinAlgError  # rounding of V has become larger than what was added
-        return variance > 0
+            if not pivot > 0:
+                raise np.linalg.LinAlgError
+            self.A[kept, j] = a
+            self.A[j, j] = np.sqrt(pivot)
+            self.kept = np.append(kept, j)
 
     def solve(self, C: Array, trans: int = 0) -> Array:
         """B with A B = C or, with trans = 1, Aᵀ B = C, for as many rows; zero where a direction was lost."""
