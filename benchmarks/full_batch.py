@@ -34,47 +34,39 @@ def weights(chosen: ov.Problem, size: int) -> ov.Start:
 
 
 def scales(quick: bool = False) -> list[Row]:
-    """Kernels with 10⁴ paths per class against one run on 10⁴ samples; runs without the matrix against runs with it."""
-    steps, large, size, runs = (5, 300, 200, 2) if quick else (50, 10_000, 2000, 4)
+    """One run on 10⁴ samples, the same without its data matrix, and its kernels with 10⁴ paths per class."""
+    steps, size = (5, 300) if quick else (50, 10_000)
     chosen = problem(steps)
-    start = weights(chosen, large)
+    start = weights(chosen, size)
     setting = Setting(chosen, start)
     h = np.random.default_rng(0).standard_normal((PATHS, setting.D))
 
     def micro() -> None:
         ov.train(chosen, start, runs=1, progress=False)
 
+    def meso() -> None:
+        ov.sample(chosen, start, runs=1, progress=False)
+
     def macro() -> None:
         sweep(setting, h, followed=0)
 
     with threadpool_limits(limits=1):
-        result = race({"micro": (micro, 1), "macro": (macro, 1)}, 1)
-    smaller = weights(chosen, size)
-
-    def formed() -> None:
-        ov.train(chosen, smaller, runs=runs, progress=False)
-
-    def unformed() -> None:
-        ov.sample(chosen, smaller, runs=runs, progress=False)
-
-    with threadpool_limits(limits=1):
-        few = race({"micro": (formed, runs), "meso": (unformed, runs)}, 2)
-    matrix, paths = large**2 * 8e-9, PATHS * setting.D * 5 * 8e-6
+        result = race({"micro": (micro, 1), "meso": (meso, 1), "macro": (macro, 1)}, 1 if quick else 2)
+    run = f"one run of {steps} steps on {size:,} samples in {size:,} dimensions"
+    matrix, paths = size**2 * 8e-9, PATHS * setting.D * 5 * 8e-6
     return [
         at_most(
-            f"full batch, {steps} steps: mean-field kernels, {PATHS:,} paths per class / one run on {large:,} samples, "
-            f"{large:,} dimensions",
+            f"full batch: mean-field kernels, {PATHS:,} paths per class / {run}",
             result.ratio("macro", "micro"),
             0.1,
-            f"{duration(result.cost('macro'))} and {duration(result.cost('micro'))}. The run reads its matrix of "
-            f"{matrix:.2g} GB twice a step; the paths take {paths:.2g} MB.",
+            f"{duration(result.cost('macro'))} and {duration(result.cost('micro'))}. The run draws its matrix of "
+            f"{matrix:.2g} GB and reads it twice a step; the paths take {paths:.2g} MB.",
         ),
         at_least(
-            f"full batch, {steps} steps, {size:,} samples: with the data matrix / without forming it, same law",
-            few.ratio("micro", "meso"),
+            f"full batch, {run}: with the data matrix / without forming it, same law",
+            result.ratio("micro", "meso"),
             5,
-            f"{duration(few.cost('micro'))} and {duration(few.cost('meso'))} a run; one cost grows as N m T, the other "
-            "as (N + m) T².",
+            f"{duration(result.cost('meso'))} a run; one cost grows as N m T, the other as (N + m) T².",
         ),
     ]
 

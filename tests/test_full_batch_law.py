@@ -73,13 +73,13 @@ class _Forgetful(matrices._Block):
     keeps_noise = keeps_answers = True
 
     def left(self, u, V):
-        g = self.rng.standard_normal((u.shape[0], self.b.shape[1]))
-        seen = np.zeros((u.shape[0], V.columns.shape[2]))
+        g = self.rng.standard_normal(self.b.place.shape[:2])
+        seen = np.zeros((len(u), V.count))
         if self.keeps_answers:
-            seen += np.einsum("rsj,rs->rj", self.a, u)
+            seen += self.a.dot(u)
         if self.keeps_noise:
-            seen -= np.einsum("rsj,rs->rj", V.columns, g)
-        self.b = np.concatenate([self.b, (g + np.einsum("rsj,rj->rs", V.columns, seen))[:, :, None]], axis=2)
+            seen -= V.dot(g)
+        self.b.append(g + V.combine(seen))
 
 
 @pytest.mark.parametrize(("forgotten", "name"), [("keeps_noise", "few samples"), ("keeps_answers", "paper")])

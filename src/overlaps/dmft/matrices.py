@@ -81,51 +81,68 @@ class Formed:
         return self.X @ omega / self.X.shape[2]
 
 
-class Frame:
-    """An orthonormal basis that grows: columns (runs, size, rank)."""
+class Growing:
+    """Columns that are added one at a time, (runs, size, count), in a place that was kept for them."""
 
-    def __init__(self, runs: int, size: int) -> None:
-        self.columns = np.zeros((runs, size, 0))
+    def __init__(self, runs: int, size: int, most: int) -> None:
+        self.place, self.count = np.zeros((runs, size, most)), 0
+
+    @property
+    def columns(self) -> Array:
+        return self.place[:, :, : self.count]
+
+    def append(self, x: Array) -> None:
+        """A new column x, (runs, size)."""
+        self.place[:, :, self.count] = x
+        self.count += 1
+
+    def dot(self, x: Array) -> Array:
+        """Inner products with x (runs, size), (runs, count)."""
+        return (self.columns.transpose(0, 2, 1) @ x[:, :, None])[:, :, 0]
+
+    def combine(self, weights: Array) -> Array:
+        """Sum of the columns with weights (runs, count), (runs, size)."""
+        return (self.columns @ weights[:, :, None])[:, :, 0]
+
+
+class Frame(Growing):
+    """An orthonormal basis that grows."""
 
     def extend(self, x: Array) -> tuple[Array, Array]:
         """New direction of x (runs, size), or zeros where there is none, and the coordinates of x in the new frame.
 
-        Returns (runs, size) and (runs, rank + 1).
+        Returns (runs, size) and (runs, count + 1).
         """
         length = np.linalg.norm(x, axis=1)
-        inside = np.zeros((len(x), self.columns.shape[2]))
+        inside = np.zeros((len(x), self.count))
         rest = x
         for _ in range(2):  # once more, so that rounding does not spoil orthogonality
-            part = np.einsum("rsj,rs->rj", self.columns, rest)
-            rest = rest - np.einsum("rsj,rj->rs", self.columns, part)
+            part = self.dot(rest)
+            rest = rest - self.combine(part)
             inside += part
         left = np.linalg.norm(rest, axis=1)
         new = left > 1e-10 * length
         direction = np.where(new[:, None], rest / np.where(new, left, 1.0)[:, None], 0.0)
-        self.columns = np.concatenate([self.columns, direction[:, :, None]], axis=2)
+        self.append(direction)
         return direction, np.concatenate([inside, np.where(new, left, 0.0)[:, None]], axis=1)
 
 
 class _Block:
     """A standard normal matrix Z (size, count) of which only answers are known: Zᵀu_j = b_j and Z v_j = a_j."""
 
-    def __init__(self, runs: int, size: int, count: int, rng: np.random.Generator) -> None:
+    def __init__(self, runs: int, size: int, count: int, most: int, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.a, self.b = np.zeros((runs, size, 0)), np.zeros((runs, count, 0))
+        self.a, self.b = Growing(runs, size, most), Growing(runs, count, most)
 
     def left(self, u: Array, V: Frame) -> None:
         """Answer Zᵀu for a new direction u (runs, size); V holds the directions v asked so far."""
-        g = self.rng.standard_normal((u.shape[0], self.b.shape[1]))
-        seen = np.einsum("rsj,rs->rj", self.a, u) - np.einsum("rsj,rs->rj", V.columns, g)
-        g = g + np.einsum("rsj,rj->rs", V.columns, seen)
-        self.b = np.concatenate([self.b, g[:, :, None]], axis=2)
+        g = self.rng.standard_normal(self.b.place.shape[:2])
+        self.b.append(g + V.combine(self.a.dot(u) - V.dot(g)))
 
     def right(self, v: Array, U: Frame) -> None:
         """Answer Z v for a new direction v (runs, count)."""
-        g = self.rng.standard_normal((v.shape[0], self.a.shape[1]))
-        seen = np.einsum("rsj,rs->rj", self.b, v) - np.einsum("rsj,rs->rj", U.columns, g)
-        g = g + np.einsum("rsj,rj->rs", U.columns, seen)
-        self.a = np.concatenate([self.a, g[:, :, None]], axis=2)
+        g = self.rng.standard_normal(self.a.place.shape[:2])
+        self.a.append(g + U.combine(self.b.dot(v) - U.dot(g)))
 
 
 class Unformed:
@@ -142,9 +159,10 @@ class Unformed:
         self.rows = [np.flatnonzero(family[self.means.component] == f) for f in families]
         self.coordinates = [np.flatnonzero(group[self.means.level] == g) for g in groups]
         self.roots = np.array([[np.sqrt(r[family == f][:, group == g][0, 0]) for g in groups] for f in families])
-        self.U = [Frame(runs, at.size) for at in self.coordinates]
-        self.V = [Frame(runs, at.size) for at in self.rows]
-        self.blocks = [[_Block(runs, g.size, f.size, rng) for g in self.coordinates] for f in self.rows]
+        D = setting.D
+        self.U = [Frame(runs, at.size, D) for at in self.coordinates]
+        self.V = [Frame(runs, at.size, D) for at in self.rows]
+        self.blocks = [[_Block(runs, g.size, f.size, D, rng) for g in self.coordinates] for f in self.rows]
 
     def fields(self, theta: Array) -> Array:
         out = self.means.fields(theta)
@@ -154,7 +172,7 @@ class Unformed:
                 for f, rows in enumerate(self.rows):
                     block = self.blocks[f][g]
                     block.left(u, self.V[f])
-                    out[:, rows, k] += self.roots[f, g] * np.einsum("rsj,rj->rs", block.b, inside)
+                    out[:, rows, k] += self.roots[f, g] * block.b.combine(inside)
         return out
 
     def gradient(self, omega: Array) -> Array:
@@ -166,5 +184,5 @@ class Unformed:
                 for g, at in enumerate(self.coordinates):
                     block = self.blocks[f][g]
                     block.right(v, self.U[g])
-                    out[:, at, k] += self.roots[f, g] * np.einsum("rsj,rj->rs", block.a, inside) / m
+                    out[:, at, k] += self.roots[f, g] * block.a.combine(inside) / m
         return out
