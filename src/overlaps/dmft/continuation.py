@@ -8,11 +8,8 @@ has such a z, but H(z), a mean or m times a variance over runs of ψ, is affine 
 Runs at z = 0 and z = 1 share their random numbers, so that part of the noise cancels. Standard errors are those of a
 mean over pairs of runs, of 2 x − x′ for means and of 2 (x − x̄)² − (x′ − x̄′)² for variances (hence by fourth moments).
 
-It is no fast way to these numbers. `overlaps.sample` draws training itself, equal in law at every size, and a run of it
-costs as much as one of ψ; the difference of two variances has more noise. Measured at ratio one, softplus and square
-loss, for the same error of the variance of training error and Q, `sample` needs about 30 times less work after 6 steps
-and 60 times less after 19, and 3 to 5 times less for m and error. What is beyond the reach of `sample` is also beyond
-this.
+It is no fast way to these numbers: `overlaps.sample` draws training itself, equal in law at every size, and has less
+noise, as no two variances are subtracted.
 """
 
 from __future__ import annotations

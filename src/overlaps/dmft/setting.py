@@ -131,10 +131,6 @@ class Setting:
         """Inner products of the sources per level, (levels, K+M+P, K+M+P)."""
         return self.start.gram
 
-    def mean(self, component: int) -> int | None:
-        """Place of the mean of a component among the sources."""
-        return self.K + self.M + component if self.problem.data.has_means else None
-
     @cached_property
     def kernels(self) -> tuple[Array, Array]:
         """λ (T,) and Λ (T, T) of the algorithm."""

@@ -38,7 +38,7 @@ from ..start import LIMIT
 from .setting import Setting
 
 Array = NDArray[np.float64]
-(TRIANGULAR,) = get_lapack_funcs(("trtrs",), dtype=np.float64)  # a tenth of the overhead of solve_triangular
+(TRIANGULAR,) = get_lapack_funcs(("trtrs",), dtype=np.float64)  # solve_triangular checks longer than it solves
 ADDED = 1e-8  # relative variance added to V_θ: large beside rounding, small beside any error of sampling
 
 

@@ -1,7 +1,7 @@
 """Is the comparison theorem true as it is computed here? The alternative process ψ against the perturbed process φ′.
 
 Both are drawn many times, and some entries of their answers (Q, P) are compared by exact relabelling (`relabelled` of
-`overlaps.comparison`): features of the entries, standardised over both samples together, are the entries x, all
+`overlaps.points`): features of the entries, standardised over both samples together, are the entries x, all
 products of two, x³, cos x and some products of three. Runs are gathered in equal groups, over which features are
 averaged; groups are exchangeable if the laws are equal, so the level stays exact and relabelling is cheap.
 
