@@ -5,8 +5,9 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+DEEP := $(VENV)/.deep
 
-.PHONY: help setup demo test lint bench docs clean
+.PHONY: help setup setup-deep demo test lint bench docs clean
 
 help:
 	@echo "make demo    set up, run the demonstration, say where its picture and verdict are"
@@ -14,7 +15,7 @@ help:
 	@echo "make lint    set up, run ruff and basedpyright"
 	@echo "make bench   set up, measure the speed of the scales, the laws and the averages"
 	@echo "make docs    set up, build the documentation into docs/_build/html"
-	@echo "make setup   set up only: the pinned packages in $(VENV)"
+	@echo "make setup   set up only: the pinned packages in $(VENV) (make setup-deep: and JAX, for overlaps.deep)"
 	@echo "make clean   remove what the above have built"
 
 setup: $(STAMP)
@@ -28,16 +29,23 @@ $(STAMP): pyproject.toml requirements.lock.txt
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# Deep networks need JAX, several hundred megabytes that the rest does without.
+setup-deep: $(DEEP)
+
+$(DEEP): $(STAMP) requirements.deep.lock.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.deep.lock.txt
+	@touch $@
+
 demo: setup
 	rm -rf demo-output
 	$(BIN)/overlaps demo --out demo-output
 
-# One BLAS thread: the matrices are small, and runs are already parallel.
+# One BLAS thread in one process per core: the matrices are small.
 test: export OPENBLAS_NUM_THREADS := 1
-test: setup
-	$(BIN)/python -m pytest
+test: setup-deep
+	$(BIN)/python -m pytest -n auto
 
-lint: setup
+lint: setup-deep
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
@@ -47,7 +55,7 @@ bench: export OPENBLAS_NUM_THREADS := 1
 bench: setup
 	$(BIN)/python -m benchmarks
 
-docs: setup
+docs: setup-deep
 	$(BIN)/sphinx-build -W --keep-going --quiet docs docs/_build/html
 	@echo "documentation: docs/_build/html/index.html"
 

@@ -16,7 +16,7 @@ MODULES = sorted(HOME.rglob("*.py"))
 LEFT = {
     "problem", "data", "network", "averages", "activations", "losses", "algorithms", "start", "macro", "meso", "micro",
     "runs", "trajectory", "motion", "hierarchy", "laws", "spectra", "diffusion", "factors", "origin",
-    "engines", "conditional", "discrepancy", "dmft",
+    "engines", "conditional", "discrepancy", "dmft", "one_step", "deep",
 }  # fmt: skip
 RIGHT = {"plot", "cli", "papers", "experiment"}
 

@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 if TYPE_CHECKING:
+    from . import deep as deep
     from . import dmft as dmft
     from . import laws as laws
+    from . import one_step as one_step
     from . import spectra as spectra
     from .activations import Activation as Activation
     from .algorithms import FullBatch as FullBatch
+    from .algorithms import GiantStep as GiantStep
     from .algorithms import GradientFlow as GradientFlow
     from .algorithms import OnlineSGD as OnlineSGD
     from .averages import gaussian_averages as gaussian_averages
@@ -54,7 +57,7 @@ if TYPE_CHECKING:
     from .trajectory import Trajectory as Trajectory
     from .trajectory import load as load
 
-_MODULES = ("dmft", "laws", "spectra")
+_MODULES = ("deep", "dmft", "laws", "one_step", "spectra")
 _HOME = {
     "Activation": "activations",
     "Committee": "network",
@@ -63,6 +66,7 @@ _HOME = {
     "FullBatch": "algorithms",
     "GaussianInputs": "data",
     "GaussianMixture": "data",
+    "GiantStep": "algorithms",
     "GradientFlow": "algorithms",
     "HiddenManifold": "data",
     "InputError": "errors",
@@ -105,6 +109,7 @@ __all__ = [
     "FullBatch",
     "GaussianInputs",
     "GaussianMixture",
+    "GiantStep",
     "GradientFlow",
     "HiddenManifold",
     "InputError",
@@ -126,6 +131,7 @@ __all__ = [
     "__version__",
     "check_scaling",
     "compare",
+    "deep",
     "digits",
     "dmft",
     "draw",
@@ -136,6 +142,7 @@ __all__ = [
     "laws",
     "load",
     "logtimes",
+    "one_step",
     "sample",
     "solve",
     "spectra",

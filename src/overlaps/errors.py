@@ -36,6 +36,6 @@ class NumericalError(ArithmeticError):
 def unknown(what: str, got: str, known: Iterable[str]) -> InputError:
     """The error for a name that does not exist, with the nearest one that does."""
     options = sorted(known)
-    near = difflib.get_close_matches(got, options, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(str(got), options, n=1, cutoff=0.5)
     hint = f"; did you mean {near[0]!r}?" if near else ""
     return InputError(f"unknown {what} {got!r}{hint} (known: {', '.join(options)})")

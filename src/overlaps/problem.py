@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import spec
-from .algorithms import FullBatch, GradientFlow, OnlineSGD
+from .algorithms import FullBatch, GiantStep, GradientFlow, OnlineSGD
 from .checks import number
 from .data import SPECTRA, GaussianInputs, GaussianMixture, HiddenManifold, Isotropic, LatentMixture, Samples
 from .errors import InputError, unknown
@@ -76,7 +76,8 @@ class Problem:
                     )
             elif not isinstance(value, ROLES[name]):
                 wanted = " or ".join(kind.__name__ for kind in ROLES[name])
-                raise InputError(f"{name}: expected {wanted}, got {value!r}")
+                hint = "; giant steps are for overlaps.one_step" if isinstance(value, GiantStep) else ""
+                raise InputError(f"{name}: expected {wanted}, got {value!r}{hint}")
         if self.teacher is not None and self.teacher.train_readout:
             raise InputError("teacher: a teacher does not learn; set train_readout on the student")
         if self.algorithm.readout_rate is not None and not self.student.train_readout:

@@ -29,7 +29,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from types import FunctionType
 from typing import Any
 
@@ -156,6 +156,7 @@ def _one(name: str, function: Callable[..., Any], x: float, array_error: Excepti
 BUILT_IN: dict[str, Nonlinearity] = {
     "sign": Nonlinearity("sign", np.sign, kinks=(0.0,)),
     **{name: Nonlinearity(name, g.function, g.kinks) for name, g in ACTIVATIONS.items()},
+    "tanh": Nonlinearity("tanh", np.tanh),  # many numbers at once are ten times faster than one by one
 }
 
 
@@ -176,6 +177,24 @@ def nonlinearity(which: str | Callable[..., Any] | Activation | Nonlinearity) ->
     if not callable(which):
         raise InputError(f"nonlinearity: expected a name, an activation or a function, got {which!r:.80}")
     return Nonlinearity(getattr(which, "__name__", type(which).__name__), which)
+
+
+@cache
+def slope(which: Activation) -> Nonlinearity:
+    """The derivative of an activation, entry by entry."""
+    if ACTIVATIONS.get(which.name) == which and which.name == "tanh":
+        return _TANH_SLOPE
+    # a plain function of one number, which may be a constant
+    looped = _Elementwise(which.derivative, scalar=not isinstance(which.derivative, np.ufunc))
+    return Nonlinearity(f"slope of {which.name}", looped, which.kinks)
+
+
+def _tanh_slope(u: Array) -> Array:
+    t = np.tanh(u)
+    return 1 - t * t
+
+
+_TANH_SLOPE = Nonlinearity("slope of tanh", _tanh_slope)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,158 @@
+"""Macro: alignment and elasticity of unseen classes after one giant step, resummed to all orders.
+
+A feature of weights w and head α moves with the field of its own gradient: on a class x ~ N(μ, Σ) the field z = w·x
+becomes z + ηαX with X = x·g of `overlaps.one_step.neurons`, jointly Gaussian with z given w, and
+
+    alignment  = N E_{w, α} ( E_x g(z + ηαX) )²        elasticity = N E ( g(z + ηαX) − g(z) )²
+
+Two simpler forms are kept for comparison. In *resummed* all neurons have the same factor κ = c_1 and E g'², and no χ,
+which needs training fields of mean zero and variance one (|m|² ≪ d, v = 1). *Polynomial*, the paper's, is in
+`overlaps.one_step.polynomials`.
+
+>>> import overlaps as ov
+>>> from overlaps.one_step import Setting, TwoClasses, scaled, solve
+>>> setting = Setting(TwoClasses("sphere"), ov.GiantStep(rate=1.0, exponent=0.25), inputs=1024)
+>>> solve(setting, scaled(setting.direction, [0.1, 0.9]))
+Scores(macro, per-neuron, 2 unseen classes: alignment 47.1 to 680, elasticity 71 to 928)
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..averages.rules import smooth_grid
+from ..errors import InputError, NumericalError, unknown
+from .line import RADIUS, graded, lines
+from .neurons import neurons
+from .polynomials import polynomial_scores
+from .result import Scores, saturation
+from .setting import Groups, Setting
+from .unseen import UnseenClass, check_classes, marks
+
+Array = NDArray[np.float64]
+METHODS = ("per-neuron", "resummed", "polynomial")
+FINE, COARSE = 0.45, 0.6  # spacing of nodes in units of the scale of g
+LARGEST = 0.01  # relative difference of two rules that is not refused
+TYPICAL = 0.5  # saturation above which a polynomial is warned of
+
+
+def solve(
+    setting: Setting, unseen: Sequence[UnseenClass], method: str = "per-neuron", order: int | None = None
+) -> Scores:
+    """Alignment and elasticity of unseen classes after one giant step, for sizes large and of the same order.
+
+    Parameters
+    ----------
+    unseen: classes, such as ``scaled(setting.direction, [0.1, 0.5])``.
+    method: ``"per-neuron"``, right for any distance of the means and any size of the step; ``"resummed"``, with the
+        same factors for all neurons, for training fields of mean zero and unit variance; ``"polynomial"``, for steps
+        that do not saturate, and activations that are bounded with c_0 = 0.
+    order: l of the polynomial; by default that of the window of the exponent.
+    """
+    import xarray as xr
+
+    check_classes(unseen, setting.count[1])
+    if method not in METHODS:
+        raise unknown("method", method, METHODS)
+    if setting.step.steps != 1:
+        raise InputError(
+            f"steps: theory is for one giant step, got {setting.step.steps}; use train, or GiantStep(steps=1)"
+        )
+    if order is not None and method != "polynomial":
+        raise InputError("order: is for method='polynomial'; the other methods sum all orders")
+    groups = setting.groups()
+    found = {name: np.empty(len(unseen)) for name in ("alignment", "elasticity", "alignment_before")}
+    b = groups.pulls.sum(0)
+    similarity = np.array([b @ one.mean for one in unseen])
+    spread = np.array([b @ one.apply(b[:, None])[:, 0] + groups.spread.sum() * one.trace for one in unseen])
+    worst = 0.0
+    for i, one in enumerate(unseen):
+        fine, coarse = (_Average(setting, groups, one, method, spacing).scores() for spacing in (FINE, COARSE))
+        floor = 1e-9 * setting.count[2]
+        error = max(abs(x - y) / (abs(x) + floor) for x, y in zip(fine, coarse, strict=True))
+        if error > LARGEST:
+            raise NumericalError(
+                f"unseen[{i}]: two quadrature rules differ by {error:.1g}; the activation varies on a scale far below "
+                "one: declare its kinks",
+                quantity=f"scores of unseen[{i}]",
+                time=1.0,
+            )
+        worst = max(worst, error)
+        for values, value in zip(found.values(), fine, strict=True):
+            values[i] = value
+    size = saturation(setting, similarity, spread)
+    if method == "polynomial":
+        # the first term is the alignment before the step, by the same quadrature
+        order, found["alignment"], found["elasticity"] = polynomial_scores(
+            setting, similarity, spread, found["alignment_before"], order, _means(setting, groups, unseen)
+        )
+        if size.max() > TYPICAL:
+            warnings.warn(
+                f"method: the step shifts fields by up to {size.max():.2g}, where polynomials are far off; use "
+                "method='per-neuron'",
+                stacklevel=2,
+            )
+    data = xr.Dataset(
+        {
+            name: ("unseen", values)
+            for name, values in {**found, "similarity": similarity, "spread": spread, "saturation": size}.items()
+        },
+        {"value": ("unseen", marks(unseen))},
+        {"method": method, "accuracy": worst, "eta": setting.eta, "window": str(setting.step.window)}
+        | ({} if order is None else {"order": order}),
+    )
+    return Scores(data, "macro", setting)
+
+
+def _means(setting: Setting, groups: Groups, unseen: Sequence[UnseenClass]) -> Array:
+    """E_w E_x g(w·x) of each class, (unseen,)."""
+    return np.array([_Average(setting, groups, one, "resummed", FINE).mean_before() for one in unseen])
+
+
+class _Average:
+    """Averages over weights, heads and points of one class, with nodes `spacing` apart."""
+
+    def __init__(self, setting: Setting, groups: Groups, one: UnseenClass, method: str, spacing: float) -> None:
+        self.setting, self.spacing = setting, spacing
+        self.g, _ = lines(setting.g, spacing)
+        self.neurons = neurons(setting, groups, one, method == "per-neuron", spacing, spacing == FINE)
+
+    def mean_before(self) -> float:
+        """E g(z)."""
+        at = self.neurons
+        return float(at.weights @ self.g.mean(at.z, np.sqrt(at.zz)))
+
+    def scores(self) -> tuple[float, float, float]:
+        """Alignment, elasticity, and alignment before the step."""
+        at, g, N = self.neurons, self.g, self.setting.count[2]
+        size = self.setting.eta * np.sqrt(self.setting.step.heads / N)
+        largest = size * np.sqrt(np.max(at.X**2 + at.XX))
+        alpha, heads = graded(max(largest, 1e-12), 8 if self.spacing == FINE else 6)
+        s = size * alpha
+        mean = at.z[:, None] + s * at.X[:, None]
+        variance = at.zz[:, None] + 2 * s * at.zX[:, None] + s**2 * at.XX[:, None]
+        after = g.mean(mean, np.sqrt(np.maximum(variance, 0)))
+        before = g.mean(at.z, np.sqrt(at.zz))
+        return N * float(at.weights @ after**2 @ heads), N * self._moved(size), N * float(at.weights @ before**2)
+
+    def _moved(self, size: float) -> float:
+        """E (g(z + ηαX) − g(z))²: given X the shift is Gaussian of deviation t = size |X| and independent of z."""
+        at, g = self.neurons, self.g
+        sd = np.sqrt(at.XX)
+        nodes, shares = smooth_grid((self.spacing / max(1.0, size * float(sd.max())),), RADIUS)
+        X = at.X[:, None] + sd[:, None] * nodes[:, 0]
+        t = size * np.abs(X)
+        # z given X
+        tilt = at.zX / np.maximum(sd, 1e-300)
+        z = at.z[:, None] + tilt[:, None] * nodes[:, 0]
+        left = np.sqrt(np.maximum(at.zz - tilt**2, 0))[:, None]
+        reach = float(np.abs(z).max() + RADIUS * left.max())
+        displacement = g.displacement(reach, float(t.max()))
+        total = np.zeros_like(z)
+        for node, weight in g.nodes(z, np.broadcast_to(left, z.shape)):
+            total += weight * displacement(z + left * node, t)
+        return float(at.weights @ total @ shares)
