@@ -55,9 +55,13 @@ def alignment(features: ArrayLike) -> float:
     ----------
     features: (samples, width), at least two samples.
     """
-    F = _features("features", features, least=2)
-    total = F.sum(0)
-    return float((total @ total - np.einsum("ij,ij->", F, F)) / (len(F) * (len(F) - 1)))
+    return raw_alignment(_features("features", features, least=2))
+
+
+def raw_alignment(F: Array) -> float:
+    """`alignment` without checks and copies."""
+    total, flat = F.sum(0), F.ravel()
+    return float((total @ total - flat @ flat) / (len(F) * (len(F) - 1)))
 
 
 def elasticity(features: ArrayLike, before: ArrayLike) -> float:
@@ -68,8 +72,13 @@ def elasticity(features: ArrayLike, before: ArrayLike) -> float:
     features, before: (samples, width), the same samples in the same order.
     """
     F = _features("features", features)
-    moved = F - _features("before", array("before", before, F.shape))
-    return float(np.einsum("ij,ij->", moved, moved) / len(F))
+    return raw_elasticity(F, _features("before", array("before", before, F.shape)))
+
+
+def raw_elasticity(F: Array, before: Array) -> float:
+    """`elasticity` without checks and copies."""
+    moved = (F - before).ravel()
+    return float(moved @ moved / len(F))
 
 
 def hits(features: ArrayLike, labels: ArrayLike, neighbours: int = 1, similarity: str = "cosine") -> NDArray[np.bool_]:

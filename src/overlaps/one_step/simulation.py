@@ -17,7 +17,7 @@ from ..data.nonlinearity import nonlinearity
 from ..errors import InputError, NumericalError
 from .giant import gradient_error, rank_one, raw_gradient
 from .result import Scores, saturation
-from .scores import alignment, elasticity, recalls
+from .scores import raw_alignment, raw_elasticity, recalls
 from .setting import Setting
 from .unseen import UnseenClass, check_classes, marks
 
@@ -52,7 +52,6 @@ def train(
         class.
     with_recall: whether to measure Recall@1, which costs a product of features with features.
     """
-    import xarray as xr
     from tqdm.auto import tqdm
 
     check_classes(unseen, setting.count[1])
@@ -70,7 +69,23 @@ def train(
     error = np.empty(runs)
     streams = np.random.default_rng(seed).spawn(runs)
     for run in tqdm(range(runs), desc="giant steps", disable=not progress or runs * len(unseen) < 8, leave=False):
-        error[run] = _run(setting, unseen, points, streams[run], {name: values[run] for name, values in out.items()})
+        into = {name: values[run] for name, values in out.items()}
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and named
+                error[run] = _run(setting, unseen, points, streams[run], into)
+        except NumericalError as trouble:
+            if run:
+                done = {name: values[:run] for name, values in out.items()}
+                trouble.partial = _collected(setting, unseen, done, error[:run], points, seed)
+            raise
+    return _collected(setting, unseen, out, error, points, seed)
+
+
+def _collected(
+    setting: Setting, unseen: Sequence[UnseenClass], out: dict[str, Array], error: Array, points: int, seed: int
+) -> Scores:
+    import xarray as xr
+
     out["saturation"] = saturation(setting, out["similarity"], out["spread"])
     variables = {name: (("run", "unseen"), values) for name, values in out.items()}
     data = xr.Dataset(
@@ -90,22 +105,25 @@ def _run(
     X, y = setting.draw(rng)
     W0, a = draw_network(setting, rng)
     G = raw_gradient(X, y, W0, a, g)
+    if not np.isfinite(G).all():
+        raise NumericalError("gradient: not finite at the first step", quantity="gradient", time=0.0)
     error = gradient_error(G, *rank_one(X, y, a, g))
     b = y @ X / n
     step = setting.eta * np.sqrt(N)
     W = W0 + step * G
-    for k in range(1, setting.step.steps):
-        W += step * raw_gradient(X, y, W, a, g)
+    for k in range(1, setting.step.steps + 1):
         if not np.isfinite(W).all():
-            raise NumericalError(f"weights: not finite after step {k + 1}", quantity="weights", time=k + 1.0)
+            raise NumericalError(f"weights: not finite after step {k}", quantity="weights", time=float(k))
+        if k < setting.step.steps:
+            W += step * raw_gradient(X, y, W, a, g)
     Z = rng.standard_normal((points, d))
     ZW0, ZW = Z @ W0, Z @ W
     sides = np.repeat([0, 1], points // 2)
     for i, one in enumerate(unseen):
         h0, h = one.fields(Z, ZW0, W0), one.fields(Z, ZW, W)
         F0, F = f(h0), f(h)
-        out["alignment"][i], out["alignment_before"][i] = alignment(F), alignment(F0)
-        out["elasticity"][i] = elasticity(F, F0)
+        out["alignment"][i], out["alignment_before"][i] = raw_alignment(F), raw_alignment(F0)
+        out["elasticity"][i] = raw_elasticity(F, F0)
         out["similarity"][i], out["spread"][i] = b @ one.mean, b @ one.apply(b[:, None])[:, 0]
         if "recall" not in out:
             continue
@@ -114,4 +132,7 @@ def _run(
         for fields, features, suffix in ((h, F, ""), (h0, F0, "_before")):
             features[half:] = f(-fields[half:])
             out[f"recall{suffix}"][i], out[f"recall_inner{suffix}"][i] = recalls(features, two)
+    for name, values in out.items():
+        if not np.isfinite(values).all():
+            raise NumericalError(f"{name}: larger than any floating-point number", quantity=name, time=1.0)
     return error
