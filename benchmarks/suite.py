@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from . import averages, full_batch, latency, laws, macro, manifold, meso, micro, mixtures, spectra
+from . import averages, full_batch, latency, laws, macro, manifold, meso, micro, mixtures, one_step, spectra
 from .table import Row, as_markdown, as_text, machine, summary
 
 Benchmark = Callable[[bool], list[Row]]
@@ -19,6 +19,7 @@ SUITE: dict[str, tuple[Benchmark, ...]] = {
     "Mixtures: classes": (mixtures.scales, mixtures.diffusion),
     "Hidden manifold": (manifold.training,),
     "Full batch": (full_batch.scales, full_batch.horizon),
+    "One giant step": (one_step.experiment,),
     "Spectra: outliers along training": (spectra.blocks, spectra.gram, spectra.observing, spectra.stopping),
     "Waiting": (latency.waiting,),
 }
