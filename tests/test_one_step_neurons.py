@@ -1,0 +1,134 @@
+"""The law of one neuron against gradients of many real ones, and scores of a given law against plain quadrature.
+
+Means over neurons are compared with the predicted ones at 5 standard errors, a false alarm in 2e-6, plus what finite
+size allows (relative 3/d).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import overlaps as ov
+from overlaps.one_step import Setting, TrainingSet, UnseenClass
+from overlaps.one_step.neurons import Neurons, neurons
+from overlaps.one_step.theory import FINE, _Average
+
+D, SAMPLES = 200, 300
+
+
+def sphere(rng, count):
+    W = rng.standard_normal((D, count))
+    return W / np.linalg.norm(W, axis=0)
+
+
+def measured(setting, one, W, residual):
+    """X z, zX z, XX and X² of each neuron of W (d, N), for labels less outputs `residual` (n,) or (n, N)."""
+    X = setting.data.X
+    slopes = 1 - np.tanh(X @ W) ** 2
+    g = X.T @ (residual * slopes) / len(X)
+    Sg = one.apply(g)
+    z, mean = one.mean @ W, one.mean @ g
+    return {"Xz": mean * z, "zXz": (W * Sg).sum(0) * z, "XX": (g * Sg).sum(0), "X²": mean**2}
+
+
+def agree(found, law):
+    """Which of the measured means are predicted."""
+    predicted = {
+        "Xz": law.weights @ (law.X * law.z),
+        "zXz": law.weights @ (law.zX * law.z),
+        "XX": law.weights @ law.XX,
+        "X²": law.weights @ law.X**2,
+    }
+    return {
+        name: abs(values.mean() - predicted[name])
+        < 5 * values.std() / np.sqrt(values.size) + 3 / D * abs(predicted[name])
+        for name, values in found.items()
+    }
+
+
+@pytest.mark.parametrize("covariance", ["projected", 1.0])
+def test_two_classes_far_from_centred(covariance) -> None:
+    """Unequal classes: factors κ and χ of both, noise of given arrays."""
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(SAMPLES) < 100, 1.0, -1.0)
+    plus, minus = 0.9 * rng.standard_normal(D), 0.5 * rng.standard_normal(D)
+    X = 0.8 * rng.standard_normal((SAMPLES, D)) + np.where(y[:, None] > 0, plus, minus)
+    setting = Setting(TrainingSet(X, y), ov.GiantStep(), width=10**9)  # so wide that outputs vanish
+    one = UnseenClass(0.5 * plus + 0.2 * minus, covariance)
+    law = neurons(setting, setting.groups(), one, True, FINE, True)
+    assert agree(measured(setting, one, sphere(rng, 20_000), y[:, None]), law) == dict.fromkeys(
+        ("Xz", "zXz", "XX", "X²"), True
+    )
+    common = neurons(setting, setting.groups(), one, False, FINE, True)
+    wrong = agree(measured(setting, one, sphere(rng, 20_000), y[:, None]), common)
+    assert not wrong["zXz"] and not wrong["X²"]
+
+
+def regression(rng):
+    X = rng.standard_normal((SAMPLES, D)) + 0.8
+    direction = np.where(np.arange(D) % 2, 1.0, -1.0) / np.sqrt(D)
+    return X, np.tanh(X @ direction) + 0.5 * X @ direction + 0.1 * rng.standard_normal(SAMPLES)
+
+
+@pytest.mark.parametrize("towards", [0.0, 0.3])
+def test_labels_that_vary_within_the_group(towards) -> None:
+    """Their covariance with inputs tilts the gradient along the mean, once: not again as noise."""
+    rng = np.random.default_rng(1)
+    X, y = regression(rng)
+    setting = Setting(TrainingSet(X, y), ov.GiantStep(heads=1), width=10**9)
+    one = UnseenClass(towards * np.ones(D) + 0.1 * setting.direction, 1.0)
+    law = neurons(setting, setting.groups(), one, True, FINE, True)
+    found = agree(measured(setting, one, sphere(rng, 20_000), y[:, None]), law)
+    assert found["XX"] and found["X²"] and found["Xz"]
+
+
+def test_outputs_before_the_step_are_taken_from_the_labels() -> None:
+    """Narrow networks, whose mean output is of the size of the mean label."""
+    rng = np.random.default_rng(2)
+    X, y = regression(rng)
+    N, networks = 100, 400
+    one = UnseenClass(np.full(D, 0.2), 1.0)
+    law, without = (
+        neurons(setting, setting.groups(), one, True, FINE, True)
+        for setting in (Setting(TrainingSet(X, y), ov.GiantStep(heads=1), width=width) for width in (N, 10**9))
+    )
+    setting = Setting(TrainingSet(X, y), ov.GiantStep(heads=1), width=N)
+    XX, squares = np.empty(networks), np.empty(networks)
+    for k in range(networks):
+        W = sphere(rng, N)
+        outputs = np.tanh(X @ W) @ rng.standard_normal(N) / N  # heads of variance 1/N, over √N
+        found = measured(setting, one, W, (y - outputs)[:, None])
+        XX[k], squares[k] = found["XX"].mean(), found["X²"].mean()
+    for values, name in ((XX, "XX"), (squares, "X")):
+        part = getattr(law, name) ** (2 if name == "X" else 1)
+        error = values.std() / np.sqrt(networks)  # neurons of one network share its outputs
+        assert abs(values.mean() - law.weights @ part) < 5 * error + 3 / N * values.mean()
+        part = getattr(without, name) ** (2 if name == "X" else 1)
+        assert abs(values.mean() - without.weights @ part) > 5 * error + 3 / N * values.mean()
+
+
+@pytest.mark.parametrize("X, XX, zX", [(0.7, 1.3, 0.9), (2.0, 2.0, -1.0), (0.0, 0.5, 0.0), (-1.0, 0.0, 0.0)])
+@pytest.mark.parametrize("g", ["tanh", "softplus"])
+def test_scores_of_a_given_law(g, X, XX, zX) -> None:
+    """Alignment and elasticity of one neuron against a product rule over α, z and X."""
+    setting = Setting(ov.one_step.TwoClasses(), ov.GiantStep(2.0, 0.0), inputs=50, width=4, activation=g)
+    average = _Average.__new__(_Average)
+    one = np.ones(1)
+    average.setting, average.spacing = setting, FINE
+    average.g = ov.one_step.line.lines(setting.g, FINE)[0]
+    average.neurons = Neurons(one, 0.3 * one, 1.1 * one, X * one, XX * one, zX * one)
+    x, w = np.polynomial.hermite_e.hermegauss(160)
+    w = w / w.sum()
+    f = np.tanh if g == "tanh" else lambda u: np.logaddexp(0, u)
+    alpha = x * np.sqrt(2 / 4)
+    L = np.linalg.cholesky(np.array([[1.1, zX], [zX, XX]]) + 1e-14 * np.eye(2))
+    z = 0.3 + L[0, 0] * x
+    field = X + np.add.outer(L[1, 0] * x, L[1, 1] * x)  # (z, X | z)
+    after = f(z[:, None] + 2.0 * np.multiply.outer(alpha, field))
+    alignment = 4 * w @ np.einsum("azx,z,x->a", after, w, w) ** 2
+    elasticity = 4 * np.einsum("azx,a,z,x->", (after - f(z)[:, None]) ** 2, w, w, w)
+    found = average.scores()
+    assert found[0] == pytest.approx(alignment, rel=2e-4)
+    assert found[1] == pytest.approx(elasticity, rel=2e-4)
+    assert found[2] == pytest.approx(4 * (w @ f(0.3 + np.sqrt(1.1) * x)) ** 2, rel=1e-5)
