@@ -1,6 +1,6 @@
 """Deep networks: alignment and elasticity of unseen classes while a network learns from images.
 
-- `Images`, `read_folder`, `read_cars196`, `read_cub200`: images with classes.
+- `Images`, `read_folder`, `read_cars196`, `read_cub200`, `digits`: images with classes.
 - `Convolutional`, `Residual`: small networks for images of any size.
 - `train_pair`: two classes, two fixed heads, square loss; do |b·μ|, alignment and elasticity of unseen classes
   rank alike?
@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import InputError, unknown
 from .archives import read_cars196, read_cub200
-from .images import Images, read_folder
+from .images import Images, digits, read_folder
 
 if TYPE_CHECKING:
     from .metric import MetricTraining as MetricTraining
@@ -48,6 +48,7 @@ __all__ = [
     "MetricTraining",
     "PairTraining",
     "Residual",
+    "digits",
     "read_cars196",
     "read_cub200",
     "read_folder",

@@ -30,6 +30,8 @@ from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
 from ..checks import whole
+from ..data.digits import digit_labels
+from ..data.digits import digits as pixels
 from ..errors import InputError, unknown
 
 
@@ -133,6 +135,11 @@ class Images:
         count = f"{low} images each" if low == high else f"{low} to {high} images"
         text = f"Images({n} images of {height} x {width} x {channels}, {len(self.names)} classes with {count}"
         return text + f", {len(self.skipped)} files skipped" * bool(self.skipped) + ")"
+
+
+def digits() -> Images:
+    """The handwritten digits of `overlaps.digits` with their classes "0" to "9", 8 × 8 pixels: something to try on."""
+    return Images.from_arrays(pixels().reshape(-1, 8, 8) / 16, digit_labels().astype(str))
 
 
 def read_folder(path: str | os.PathLike[str], size: int = 32, *, progress: bool = True) -> Images:

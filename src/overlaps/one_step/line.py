@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 from ..activations import Activation
 from ..averages.rules import legendre, smooth_grid
 from ..data.nonlinearity import Nonlinearity, nonlinearity, slope
+from .table import Table
 
 Array = NDArray[np.float64]
 RADIUS = 6.5  # |ξ| that is exceeded with probability 1e-10
+WIDE = 4.0  # deviation beyond which nodes are graded
 
 
 @dataclass(frozen=True)
@@ -42,31 +44,37 @@ class Line:
         """E f'(mean + sd ξ) = E[ξ f]/sd, for sd > 0, whether or not f has a derivative everywhere."""
         return self._sum(mean, sd, lambda value, node: value * node) / sd
 
-    def displacement(self, reach: float, widest: float) -> Callable[[Array, Array], Array]:
-        """B(z, t) = E (f(z + t ξ) − f(z))² for |z| ≤ reach and 0 ≤ t ≤ widest, as a spline of a table.
+    def displacement(self, reach: float, widest: float) -> Table:
+        """B(z, t) (1 + t²)/t² with B = E (f(z + t ξ) − f(z))², against z and arsinh t, for |z| ≤ reach and t ≤ widest.
 
-        The table is uniform in z and in arsinh t: B varies on the scale one in both, and slower where t is large. It is
-        divided by t²/(1 + t²), so that small shifts are as accurate as large ones.
+        B varies on the scale one in z and t, and slower where t is large; over t²/(1 + t²) small shifts are as accurate
+        as large ones.
         """
-        from scipy.interpolate import RectBivariateSpline
-
-        top = np.arcsinh(widest)
-        z = np.linspace(-reach, reach, 2 * int(np.ceil(reach / (self.spacing / 4))) + 1)
-        r = np.linspace(0, top, max(12, int(np.ceil(top / (self.spacing / 4))) + 1))
-        values, floor = np.empty((z.size, r.size)), 1e-4 * max(widest, 1e-300)
-        for k, t in enumerate(np.maximum(np.sinh(r), floor)):
-            column = self.mean(z, np.full(z.shape, t), lambda value: (value - self.f.function(z)) ** 2)
+        top = float(np.arcsinh(widest))
+        rows = 2 * int(np.ceil(reach / (self.spacing / 4))) + 1
+        columns = max(12, int(np.ceil(top / (self.spacing / 4))) + 1)
+        step = 2 * reach / (rows - 1), top / (columns - 1)
+        z = np.asarray(-reach + step[0] * np.arange(-1, rows + 1), float)
+        # even in t: the column before zero is that after it; zero itself is taken a little above
+        r = np.abs(step[1] * np.arange(-1, columns + 1))
+        values, here = np.empty((z.size, r.size)), self.f.function(z)
+        for k, t in enumerate(np.maximum(np.sinh(r), 1e-4 * widest)):
+            if t < WIDE or self.f.kinks:
+                column = self.mean(z, np.full(z.shape, t), lambda value: (value - here) ** 2)
+            else:
+                # f varies where |z + tξ| is of order one: few nodes far out
+                xi, weights = graded(t, max(10, round(6 / self.spacing)))
+                column = ((self.f.function(z[:, None] + t * xi) - here[:, None]) ** 2) @ weights
             values[:, k] = column * (1 + t**2) / t**2
-        spline = RectBivariateSpline(z, r, values)
-        return lambda z, t: spline.ev(z, np.arcsinh(t)) * t**2 / (1 + t**2)
+        return Table(values, (float(z[0]), -step[1]), step)
 
     def nodes(self, mean: Array, sd: Array) -> Iterator[tuple[Array, Array]]:
-        """Nodes ξ and their weights, one after the other, each of the common shape of mean and sd."""
+        """Nodes ξ and their weights, one after the other: numbers, or arrays of the shape of mean where f has kinks."""
         mean, sd = np.broadcast_arrays(np.asarray(mean, float), np.asarray(sd, float))
         widest = max(1.0, float(sd.max(initial=0.0)))
         if not self.f.kinks:
-            for node, weight in zip(*smooth_grid((self.spacing / widest,), RADIUS), strict=True):
-                yield np.broadcast_to(node, mean.shape), np.broadcast_to(weight, mean.shape)
+            nodes, weights = smooth_grid((self.spacing / widest,), RADIUS)
+            yield from zip(nodes[:, 0], weights, strict=True)
             return
         x, w = legendre(max(12, round(2 * RADIUS * widest / self.spacing)))
         with np.errstate(divide="ignore", invalid="ignore"):

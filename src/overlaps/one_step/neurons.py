@@ -95,7 +95,7 @@ def neurons(
     # the mean of X differs between training sets, networks and neurons: three nodes of a Gaussian rule
     jitter = np.diag(groups.spread) * float(one.mean @ one.mean) + K * np.outer(towards, towards)
     shift = np.sqrt(np.maximum(_forms(kappa, jitter) + mean_noise, 0))
-    if np.any(shift > SLIGHT * np.abs(X)):
+    if weights @ shift**2 > SLIGHT**2 * (weights @ (X**2 + XX)):
         nodes, share = np.sqrt(3) * np.array([-1.0, 0, 1]), np.array([1, 4, 1]) / 6
         X = (X[:, None] + shift[:, None] * nodes).ravel()
         weights = np.outer(weights, share).ravel()

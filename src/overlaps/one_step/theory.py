@@ -133,11 +133,13 @@ class _Average:
         largest = size * np.sqrt(np.max(at.X**2 + at.XX))
         alpha, heads = graded(max(largest, 1e-12), 8 if self.spacing == FINE else 6)
         s = size * alpha
-        mean = at.z[:, None] + s * at.X[:, None]
-        variance = at.zz[:, None] + 2 * s * at.zX[:, None] + s**2 * at.XX[:, None]
-        after = g.mean(mean, np.sqrt(np.maximum(variance, 0)))
+        aligned = 0.0
+        for shift, share in zip(s, heads, strict=True):  # one by one: wide fields need more nodes than narrow ones
+            variance = at.zz + 2 * shift * at.zX + shift**2 * at.XX
+            after = g.mean(at.z + shift * at.X, np.sqrt(np.maximum(variance, 0)))
+            aligned += share * float(at.weights @ after**2)
         before = g.mean(at.z, np.sqrt(at.zz))
-        return N * float(at.weights @ after**2 @ heads), N * self._moved(size), N * float(at.weights @ before**2)
+        return N * aligned, N * self._moved(size), N * float(at.weights @ before**2)
 
     def _moved(self, size: float) -> float:
         """E (g(z + ηαX) − g(z))²: given X the shift is Gaussian of deviation t = size |X| and independent of z."""
@@ -151,8 +153,11 @@ class _Average:
         z = at.z[:, None] + tilt[:, None] * nodes[:, 0]
         left = np.sqrt(np.maximum(at.zz - tilt**2, 0))[:, None]
         reach = float(np.abs(z).max() + RADIUS * left.max())
-        displacement = g.displacement(reach, float(t.max()))
+        widest = float(t.max())
+        if widest == 0:
+            return 0.0
+        table, r = g.displacement(reach, widest), np.arcsinh(t)
         total = np.zeros_like(z)
         for node, weight in g.nodes(z, np.broadcast_to(left, z.shape)):
-            total += weight * displacement(z + left * node, t)
-        return float(at.weights @ total @ shares)
+            total += weight * table(z + left * node, r)
+        return float(at.weights @ (total * t**2 / (1 + t**2)) @ shares)

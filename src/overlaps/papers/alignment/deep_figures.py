@@ -1,0 +1,140 @@
+"""Setups 3 and 4 on images: figure 4, and the tables 1, 3 and 4 as pictures.
+
+They draw a folder of a user's images (`images.image_sets` says how it is read), and the digits without one.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import xarray as xr
+
+from ..outliers.panels import finish, panels
+from .curves import titled
+from .deep_runs import Training, metrics, pairs
+from .paper import PAPER
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def spoken(quick: bool, chosen: Training, full: Training, names: list[str]) -> str:
+    """What a figure or table is made with, and what a quick one leaves out."""
+    text = chosen.note(", ".join(names)) + "; in print ResNets on CARS196 and CUB200"
+    if not quick:
+        return text
+    return text + (
+        f"\nquick: {chosen.epochs} epochs instead of {full.epochs}, {len(chosen.widths)} stages instead of "
+        f"{len(full.widths)}, {chosen.images} images of a class instead of {full.images}"
+    )
+
+
+@PAPER.figure(
+    "fig4",
+    "Kendall's W of |β·μ|, alignment and elasticity of five unseen classes against epochs (setup 3), for each set "
+    "trained on; a folder of image classes, or the digits",
+    takes_data=True,
+)
+def fig4(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
+    """A panel for each set that is trained on, a line for each set of unseen classes: mean and deviation over runs."""
+    found = pairs(quick, data)
+    figure, axes = panels(1, len(found))
+    kept = {}
+    for ax, (name, one) in zip(axes, found.items(), strict=True):
+        W = one["concordance"].isel(epoch=slice(1, None))
+        for unseen in one["unseen"].values:
+            mean, deviation = (getattr(W.sel(unseen=unseen), f)("run").values for f in ("mean", "std"))
+            ax.plot(W["epoch"], mean, label=f"unseen classes of {unseen}")
+            ax.fill_between(W["epoch"], mean - deviation, mean + deviation, alpha=0.2, lw=0)
+        ax.set_ylim(0, 1.05)
+        finish(ax, f"trained with {name}", "epoch", "Kendall's W")
+        kept[f"concordance_{name}"] = W.assign_attrs(long_name=f"Kendall's W, trained with {name}")
+    note = spoken(quick, Training.pair(quick), Training.pair(False), list(found))
+    values = xr.Dataset(kept, attrs={"parameters": note})
+    return titled(figure, values), values
+
+
+def seeds(one: xr.Dataset, name: str) -> xr.Dataset:
+    """The rows of table 3 or 4: columns (run, column), their mean and deviation, and the combined p-value."""
+    last = one.isel(epoch=-1)
+    columns = {
+        "R@1 v. align": last["correlation"],
+        "p-value": last["p_value"],
+        **{f"Recall@{k}": 100 * last["recall"].sel(neighbours=k) for k in last["neighbours"].values},
+        "avg. align": last["alignment"],
+    }
+    table = np.stack([column.values for column in columns.values()], axis=1)
+    mean, deviation = table.mean(0), table.std(0, ddof=1)
+    mean[1], deviation[1] = float(last["combined_p_value"]), 0.0
+    text = {"long_name": f"{name}: last epoch"}
+    return xr.Dataset(
+        {
+            "seed": (("run", "column"), table, text),
+            "mean": ("column", mean, {"long_name": f"{name}: mean over runs, combined p-value"}),
+            "deviation": ("column", deviation, {"long_name": f"{name}: standard deviation over runs"}),
+        },
+        {"column": list(columns)},
+    )
+
+
+def cells(table: xr.Dataset, columns: list[str]) -> list[str]:
+    """Mean ± deviation of columns; p-values as they are."""
+    one = table.sel(column=columns)
+    pairs_of = zip(columns, one["mean"].values, one["deviation"].values, strict=True)
+    return [f"{m:.4f}" if c == "p-value" else f"{m:.2f} ± {s:.2f}" for c, m, s in pairs_of]
+
+
+def shown(rows: list[list[str]], columns: list[str], labels: list[str]) -> Figure:
+    """A table as a figure."""
+    import matplotlib.pyplot as plt
+
+    figure, ax = plt.subplots(figsize=(1.5 * len(columns) + 1.5, 0.4 * len(rows) + 1.2), layout="constrained")
+    ax.axis("off")
+    ax.table(rows, colLabels=columns, rowLabels=labels, loc="center", cellLoc="center")
+    return figure
+
+
+@PAPER.figure(
+    "table1",
+    "correlation of Recall@1 and alignment over unseen classes with its combined p-value, and both at the end of "
+    "training (setup 4); a folder of image classes, or the digits",
+    takes_data=True,
+)
+def table1(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
+    """A row for each set."""
+    tables = {name: seeds(one, name) for name, one in metrics(quick, data).items()}
+    columns = ["R@1 v. align", "p-value", "Recall@1", "avg. align"]
+    figure = shown([cells(t, columns) for t in tables.values()], columns, list(tables))
+    joined = xr.concat(
+        [t.sel(column=columns) for t in tables.values()], xr.DataArray(list(tables), dims="set", name="set")
+    )
+    joined.attrs["parameters"] = spoken(quick, Training.metric(quick), Training.metric(False), list(tables))
+    return titled(figure, joined), joined
+
+
+def by_seed(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
+    """All runs of the first set, and their mean."""
+    name, one = next(iter(metrics(quick, data).items()))
+    table = seeds(one, name)
+    columns = [str(c) for c in table["column"].values]
+    rows = [[f"{x:.4f}" for x in row] for row in table["seed"].values]
+    labels = [*(f"run {i}" for i in range(len(rows))), "mean"]
+    figure = shown([*rows, cells(table, columns)], columns, labels)
+    table.attrs["parameters"] = spoken(quick, Training.metric(quick), Training.metric(False), [name])
+    return titled(figure, table), table
+
+
+@PAPER.figure(
+    "table3", "setup 4 run by run: CARS196 from its folder, any image classes, or the digits", takes_data=True
+)
+def table3(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
+    """Correlation, p-value, Recall@1 to 8, alignment."""
+    return by_seed(quick, data)
+
+
+@PAPER.figure("table4", "setup 4 run by run: CUB200 from its folder, any image classes, or the digits", takes_data=True)
+def table4(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
+    """Correlation, p-value, Recall@1 to 8, alignment."""
+    return by_seed(quick, data)

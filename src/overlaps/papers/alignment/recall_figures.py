@@ -1,0 +1,44 @@
+"""Recall@1 of an unseen class against its mirror image, before and after the step: figures K.4 and K.5."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import xarray as xr
+
+from ..outliers.panels import panels
+from .curves import all_sets, joined, recall, titled
+from .model import KINDS, NAMES
+from .paper import PAPER
+from .setups import setup1, setup2
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+def rows(quick: bool, name: str) -> tuple[Figure, xr.Dataset]:
+    """Setup 1 on a logarithmic axis and setup 2, for all training sets."""
+    figure, axes = panels(2, len(KINDS))
+    both = []
+    for i, of in enumerate((setup1, setup2)):
+        parts, data = all_sets(of, quick)
+        for ax, (kind, part) in zip(axes[len(KINDS) * i :], parts.items(), strict=False):
+            recall(ax, part, f"{NAMES[kind]}, setup {i + 1}", name, logarithmic=i == 0)
+        kept = data[[f"{kind}_{each}" for kind in KINDS for each in ("beta_mu", name, f"{name}_before")]]
+        both.append(kept.rename({str(key): f"setup{i + 1}_{key}" for key in (*kept.data_vars, "unseen")}))
+    merged = joined(both)
+    return titled(figure, merged), merged
+
+
+@PAPER.figure(
+    "figK4", "Recall@1 before and after the step, all training sets: setup 1 (β·μ > 0, logarithmic) and setup 2"
+)
+def figK4(quick: bool) -> tuple[Figure, xr.Dataset]:
+    """By cosine similarity."""
+    return rows(quick, "recall")
+
+
+@PAPER.figure("figK5", "figure K.4 by inner product in place of the cosine")
+def figK5(quick: bool) -> tuple[Figure, xr.Dataset]:
+    """By inner product; print has setup 1 only."""
+    return rows(quick, "recall_inner")

@@ -1,0 +1,76 @@
+"""Setups 1 and 2: scores of unseen classes after the step, measured and predicted, each computed once.
+
+Unseen classes are projected Gaussians around ν = e v (setup 1) or R v (setup 2). Training sets, weights, heads and
+points are drawn anew in every run. Theory depends on a rotation through v·Rv alone, so that of setup 2 is a curve: ν
+turned by angles from 0 to 90 degrees in one plane.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+import numpy as np
+import xarray as xr
+
+import overlaps as ov
+
+from .model import Scale, setting
+
+SCORES = ("alignment", "elasticity")
+RECALLS = ("recall", "recall_inner")
+KEPT = {
+    "beta_mu": "train-unseen similarity β·μ",
+    "alignment": "alignment",
+    "elasticity": "elasticity",
+    "recall": "Recall@1 after the step",
+    "recall_before": "Recall@1 before the step",
+    "recall_inner": "Recall@1 by inner product after the step",
+    "recall_inner_before": "Recall@1 by inner product before the step",
+}
+
+
+@cache
+def setup1(kind: str, quick: bool) -> xr.Dataset:
+    """Scores against the scale e: (run, unseen) measured, and (curve,) predicted for the same classes."""
+    scale = Scale.of(quick)
+    task = setting(kind, scale.size)
+    unseen = ov.one_step.scaled(task.direction, scale.e)
+    return _scored(task, unseen, unseen, scale, "e", seed=1)
+
+
+@cache
+def setup2(kind: str, quick: bool) -> xr.Dataset:
+    """Scores against the size c of a rotation, and predicted ones against the angle."""
+    scale = Scale.of(quick)
+    task = setting(kind, scale.size)
+    v = task.direction
+    beside = np.zeros(v.size)
+    beside[:2] = np.sqrt(v @ v / 2) * np.array([1, -1])  # orthogonal to v, of its length
+    angles = np.radians([0.0, 30, 60, 80, 90] if quick else np.linspace(0, 90, 10))
+    curve = [ov.one_step.UnseenClass(np.cos(t) * v + np.sin(t) * beside, value=t) for t in angles]
+    unseen = ov.one_step.rotated(v, scale.c, seed=2)
+    return _scored(task, unseen, curve, scale, "c", seed=2)
+
+
+def _scored(
+    task: ov.one_step.Setting,
+    unseen: Sequence[ov.one_step.UnseenClass],
+    curve: Sequence[ov.one_step.UnseenClass],
+    scale: Scale,
+    name: str,
+    seed: int,
+) -> xr.Dataset:
+    root = np.sqrt(task.count[2])
+    runs = ov.one_step.train(task, unseen, scale.runs, scale.points, seed, progress=False).data
+    runs = runs.assign(beta_mu=runs["similarity"] / root)
+    found = {key: (("run", "unseen"), runs[key].values, {"long_name": text}) for key, text in KEPT.items()}
+    if curve:
+        theory = ov.one_step.solve(task, curve).data
+        theory = theory.assign(beta_mu=theory["similarity"] / root)
+        found |= {
+            f"theory_{key}": ("curve", theory[key].values, {"long_name": f"{KEPT[key]}, theory"})
+            for key in ("beta_mu", *SCORES)
+        }
+    axis = ("unseen", runs["value"].values, {"long_name": {"e": "scale e", "c": "size of the rotation"}[name]})
+    return xr.Dataset(found, {name: axis}, {"parameters": scale.note()})
