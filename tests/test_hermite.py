@@ -298,14 +298,38 @@ def test_lines_of_a_kinked_function():
     np.testing.assert_allclose(line.slope(mean, sd), ndtr(mean / sd), atol=1e-7)
 
 
-@pytest.mark.parametrize("points", [7, 10])
-def test_graded_nodes_resolve_a_steep_function_and_the_tails(points):
-    x, w = graded(50.0, points)
-    assert w.sum() == pytest.approx(1, abs=1e-14)
+@pytest.mark.parametrize("points", [6, 8])
+@pytest.mark.parametrize("centre", [0.0, 0.7, -20.0])
+def test_graded_nodes_resolve_a_steep_function_and_the_tails(points, centre):
+    x, w = (part[:, 0] for part in graded([np.array([centre])], np.array([50.0]), points))
+    assert w.sum() == pytest.approx(1, abs=1e-9)
     for k, error in ((1, 1e-8), (2, 1e-7), (3, 1e-6), (4, 1e-5)):
         assert w @ x ** (2 * k) == pytest.approx(odd_factorial(2 * k - 1), rel=error)
-    steep = float(moments("tanh", 0.0, 50.0).c)
-    assert w @ np.tanh(50 * x) ** 2 == pytest.approx(steep, abs=1e-9)
-    assert abs(w @ np.tanh(3 * x)) < 1e-14
-    x, w = graded(1e-12, points)
+    steep = float(moments("tanh", -50.0 * centre, 50.0).c)
+    assert w @ np.tanh(50 * (x - centre)) ** 2 == pytest.approx(steep, abs=1e-7)
     assert w @ np.exp(x) == pytest.approx(math.exp(0.5), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", ["tanh", "erf", "relu"])
+def test_wide_fields(name):
+    """Widths from narrow to a million in one call, against adaptive quadrature and closed forms."""
+    g = Line(nonlinearity(name), 0.45)
+    mean = np.array([0.0, 1.0, -3.0, 50.0, -200.0, 3e4, 0.3, 2e5])
+    sd = np.array([1.0, 0.0, 7.0, 30.0, 1e3, 1e4, 0.01, 1e6])
+    known = moments(name, mean, sd)
+    np.testing.assert_allclose(g.mean(mean, sd), known.a, rtol=2e-6, atol=1e-7)
+    np.testing.assert_allclose(g.mean(mean, sd, np.square), known.c, rtol=2e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name, rel", [("tanh", 5e-4), ("relu", 2e-2)])
+def test_displacement(name, rel):
+    """B(z, t) against one quadrature for each point; that of ReLU has a kink in z where t is small."""
+    g = Line(nonlinearity(name), 0.45)
+    B = g.displacement(300.0, 1e3)
+    for z in (-250.0, -3.1, -0.4, 0.0, 0.77, 2.2, 40.0):
+        for t in (0.3, 0.05, 2.0, 17.0, 900.0):
+            nodes, weights = (part[:, 0] for part in graded([np.array([-z / t])], np.array([t]), 30))
+            f = nonlinearity(name).function
+            exact = weights @ (f(z + t * nodes) - f(np.array([z]))) ** 2 * (1 + t**2) / t**2
+            found = B(np.array([z]), np.arcsinh(np.array([t])))[0]
+            assert found == pytest.approx(exact, rel=rel, abs=rel * 0.1)

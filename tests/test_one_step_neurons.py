@@ -47,13 +47,17 @@ def agree(found, law):
     }
 
 
-@pytest.mark.parametrize("covariance", ["projected", 1.0])
+@pytest.mark.parametrize("covariance", ["projected", 1.0, "aligned"])
 def test_two_classes_far_from_centred(covariance) -> None:
-    """Unequal classes: factors κ and χ of both, noise of given arrays."""
+    """Unequal classes: factors κ and χ of both, noise of given arrays, a class with the covariance of training."""
     rng = np.random.default_rng(0)
+    width = np.ones(D)
+    if covariance == "aligned":
+        width = np.sqrt(np.linspace(0.05, 2, D))
+        covariance = 4 * width**4
     y = np.where(np.arange(SAMPLES) < 100, 1.0, -1.0)
     plus, minus = 0.9 * rng.standard_normal(D), 0.5 * rng.standard_normal(D)
-    X = 0.8 * rng.standard_normal((SAMPLES, D)) + np.where(y[:, None] > 0, plus, minus)
+    X = 0.8 * width * rng.standard_normal((SAMPLES, D)) + np.where(y[:, None] > 0, plus, minus)
     setting = Setting(TrainingSet(X, y), ov.GiantStep(), width=10**9)  # so wide that outputs vanish
     one = UnseenClass(0.5 * plus + 0.2 * minus, covariance)
     law = neurons(setting, setting.groups(), one, True, FINE, True)
@@ -115,7 +119,7 @@ def test_scores_of_a_given_law(g, X, XX, zX) -> None:
     setting = Setting(ov.one_step.TwoClasses(), ov.GiantStep(2.0, 0.0), inputs=50, width=4, activation=g)
     average = _Average.__new__(_Average)
     one = np.ones(1)
-    average.setting, average.spacing = setting, FINE
+    average.setting, average.spacing, average.points = setting, FINE, 0
     average.g = ov.one_step.line.lines(setting.g, FINE)[0]
     average.neurons = Neurons(one, 0.3 * one, 1.1 * one, X * one, XX * one, zX * one)
     x, w = np.polynomial.hermite_e.hermegauss(160)

@@ -6,6 +6,7 @@ Statistical tests compare means over runs by Student's t at a level of 1e-4 each
 from __future__ import annotations
 
 import math
+import warnings
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -33,6 +34,7 @@ from overlaps.one_step import (
     train,
 )
 from overlaps.one_step import theory as module
+from overlaps.one_step.giant import combined_head
 from overlaps.one_step.hermite import hermite_coefficients
 from overlaps.one_step.simulation import draw_network
 
@@ -87,18 +89,30 @@ def test_stored_scores_within_three_percent(stored, name, score) -> None:
     "kind, grid", [("sphere", [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 0.9]), ("truncated", [0.002, 0.005, 0.01, 0.05, 0.5])]
 )
 def test_own_scores_within_three_percent(kind, grid) -> None:
-    """d = n = N = 1024 and the step of the paper, over the whole grid, with a margin of 4 standard errors.
+    """d = n = N = 1024 and the step of the paper, over the whole grid.
 
-    These are 1 to 3 % at the lower end of the grid; 40 runs are within 1.3 % of theory there (docs/one_step.md).
+    Most of the scatter between runs is that of |α|², which is known for each: what is linear in it is taken out, which
+    leaves the mean as it is and standard errors of .5 to 2 %. Scores are then within 3 % of theory, give or take 2 of these.
     """
     setting = Setting(TwoClasses(kind), ov.GiantStep(1.0, 0.25), inputs=1024)
     unseen = scaled(setting.direction, grid)
-    measured = train(setting, unseen, 12, points=1024, seed=1, with_recall=False, progress=False)
-    found = measured.against(solve(setting, unseen))
+    runs = 12
+    measured = train(setting, unseen, runs, points=1024, seed=1, with_recall=False, progress=False)
+    theory = solve(setting, unseen)
+    length = np.empty(runs)
+    for k, rng in enumerate(np.random.default_rng(1).spawn(runs)):
+        setting.draw(rng)
+        alpha = combined_head(draw_network(setting, rng)[1])
+        length[k] = alpha @ alpha / 2 - 1
     for name in ("alignment", "elasticity"):
-        error = np.abs(found[name] / found[f"z_{name}"])
-        assert np.all(error < 0.03)
-        assert np.all(np.abs(found[name]) < 0.03 + 4 * error)
+        values = measured.data[name].values / theory.mean(name) - 1
+        design = np.column_stack([np.ones(runs), length])
+        (off, _), *_ = np.linalg.lstsq(design, values, rcond=None)
+        left = values - design @ np.linalg.lstsq(design, values, rcond=None)[0]
+        error = np.sqrt((left**2).sum(0) / (runs - 2) * np.linalg.inv(design.T @ design)[0, 0])
+        assert error.max() < 0.02
+        assert np.all(np.abs(off) < 0.03 + 2 * error)
+        assert np.abs(off).max() < 0.04
 
 
 def test_reference_numbers(stored) -> None:
@@ -123,7 +137,10 @@ def test_strongly_non_centred_data_need_the_factors_of_each_neuron(stored) -> No
     """Common factors are half again too large there, and 1 % too large on the sphere."""
     for name, least, most in (("data2_a0.25", 1.4, 1.5), ("data3_a0.05", 1.009, 1.02)):
         setting, grid, _, _, theory = stored[name]
-        common = solve(setting, scaled(setting.direction, grid[4:6]), "resummed").mean("alignment")
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            common = solve(setting, scaled(setting.direction, grid[4:6]), "resummed").mean("alignment")
+        assert len(caught) == (name == "data2_a0.25")  # which is out of its domain
         assert np.all(
             (least < common / theory.mean("alignment")[4:6]) & (common / theory.mean("alignment")[4:6] < most)
         )
@@ -137,7 +154,8 @@ def test_runs_agree(kind) -> None:
     unseen = [*scaled(v, [0.2, -0.8]), *rotated(v, [0.7])]
     assert agrees(setting, unseen, runs=12)
     if kind == "truncated":
-        assert not agrees(setting, unseen, runs=12, method="resummed")
+        with pytest.warns(UserWarning, match=r"resummed is for fields of mean zero.*mean square of 2.5"):
+            assert not agrees(setting, unseen, runs=12, method="resummed")
 
 
 @pytest.mark.parametrize("g", ["erf", "relu", "softplus", "centred relu"])
@@ -297,6 +315,7 @@ CLASSES = scaled(SMALL.direction, [0.1])
             lambda: solve(Setting(TwoClasses(), SMALL.step, 64, activation=centred("relu")), CLASSES, "polynomial"),
             "bounded activations",
         ),
+        (lambda: solve(Setting(TwoClasses(), ov.GiantStep(1.0, 0.4999), 64), CLASSES, "polynomial"), "end at order 30"),
         (lambda: train(SMALL, CLASSES, points=5), "points: expected an even number"),
         (lambda: train(SMALL, CLASSES, seed=-1), "seed: expected at least 0"),
         (lambda: train(SMALL, [UnseenClass.from_points(np.eye(64)[:3])]), "at least 4 samples"),
@@ -354,6 +373,73 @@ def test_what_was_measured_before_trouble_is_kept() -> None:
         train(setting, scaled(TwoClasses().direction(30), [0.5]), runs=3, points=8, progress=False)
     assert caught.value.partial.runs == 1
     assert np.isfinite(caught.value.partial.mean("alignment")).all()
+
+    def mislabelled(rng, samples, inputs):
+        X, y = TwoClasses().draw(rng, samples, inputs)
+        calls.append(1)
+        return X, y * (3 if len(calls) > 6 else 1.0)
+
+    calls.clear()
+    with pytest.raises(ov.NumericalError, match="run 6: y: expected labels 1 and -1") as caught:
+        train(Setting(mislabelled, ov.GiantStep(), 30), scaled(np.ones(30), [0.5]), runs=8, points=8, progress=False)
+    assert caught.value.partial.runs == 6
+
+
+def test_predictions_before_trouble_are_kept(monkeypatch) -> None:
+    unseen = scaled(SMALL.direction, [0.1, 0.2, 30.0])
+    monkeypatch.setattr(module, "LIMIT", 2.0)
+    with pytest.raises(ov.NumericalError, match="it shifts fields by") as caught:
+        solve(SMALL, unseen)
+    np.testing.assert_array_equal(caught.value.partial.mean("alignment"), solve(SMALL, unseen[:2]).mean("alignment"))
+
+
+@pytest.mark.parametrize("g, rate, limit", [("tanh", 1e4, 64.0), ("tanh", 1e8, 64.0), ("relu", 1e3, None)])
+def test_steps_far_beyond_saturation(g, rate, limit) -> None:
+    """Work does not grow with the step: bounded features end at ±1, those of ReLU grow with it."""
+    setting = Setting(TwoClasses(), ov.GiantStep(rate, 0.0), inputs=64, activation=g)
+    unseen = scaled(setting.direction, [0.5])
+    found = solve(setting, unseen).mean("alignment")[0]
+    if limit:
+        assert found == pytest.approx(limit, rel=0.01)
+    else:
+        less = solve(Setting(TwoClasses(), ov.GiantStep(rate / 10, 0.0), inputs=64, activation=g), unseen)
+        assert found == pytest.approx(100 * less.mean("alignment")[0], rel=0.01)
+
+
+@pytest.mark.parametrize("rate", [1e-200, 1e300])
+def test_steps_out_of_range(rate) -> None:
+    setting = Setting(TwoClasses(), ov.GiantStep(rate, 0.0), inputs=64)
+    unseen = scaled(setting.direction, [0.5])
+    if rate < 1:
+        assert solve(setting, unseen).mean("elasticity")[0] == 0
+    else:
+        with pytest.raises(ov.NumericalError, match="it shifts fields by"):
+            solve(setting, unseen)
+
+
+def test_few_given_points() -> None:
+    """Their mean is not that of a population: |x̄|² is longer by tr Σ/m, which pairs of different points do not see."""
+    setting = Setting(TwoClasses(), ov.GiantStep(0.2, 0.1), inputs=200)
+    rng = np.random.default_rng(4)
+    unseen = [UnseenClass.from_points(rng.standard_normal((m, 200)) + 0.3 * setting.direction) for m in (12, 40)]
+    assert agrees(setting, unseen, runs=30)
+
+
+def test_domains_are_told() -> None:
+    rng = np.random.default_rng(5)
+    X = rng.standard_normal((200, 100))
+    X[:, 0] *= 12
+    y = np.where(np.arange(200) % 2, 1.0, -1.0)
+    spiked = Setting(TrainingSet(X + y[:, None] * 0.2, y), ov.GiantStep(0.1, 0.1))
+    with pytest.warns(UserWarning, match="few directions hold much of the variance"):
+        solve(spiked, scaled(spiked.direction, [0.1]))
+    with pytest.warns(UserWarning, match="few directions hold much of the variance"):
+        solve(SMALL, [UnseenClass(SMALL.direction, np.diag([30.0] + [1.0] * 63))])
+    small = Setting(TwoClasses("sphere", 0.2), ov.GiantStep(0.1, 0.1), inputs=64)
+    with pytest.warns(
+        UserWarning, match="polynomial is for fields of mean zero and variance one, got a mean square of 4"
+    ):
+        solve(small, [UnseenClass(0.1 * small.direction, 4.0)], "polynomial")
 
 
 def test_scores_tell_and_draw() -> None:

@@ -58,7 +58,13 @@ class Images:
             raise InputError(f"images: expected shape (n, height, width, channels), got {shape}")
         low, high = float(np.min(self.images)), float(np.max(self.images))
         if not 0 <= low <= high <= 1:
-            hint = "remove entries that are not finite" if not np.isfinite([low, high]).all() else f"divide by {high:g}"
+            hint = (
+                "remove entries that are not finite"
+                if not np.isfinite([low, high]).all()
+                else "scale them"
+                if low < 0
+                else f"divide by {high:g}"
+            )
             raise InputError(
                 f"images: expected values from 0 to 1, or bytes (dtype uint8), got {low:g} to {high:g}; {hint}"
             )
@@ -108,6 +114,8 @@ class Images:
 
     def select(self, names: Sequence[str]) -> Images:
         """The images of some classes, which are numbered in the order given."""
+        if isinstance(names, str):
+            raise InputError(f"names: expected a list of classes, got {names!r}; use [{names!r}]")
         for name in names:
             if name not in self.names:
                 raise unknown("class", name, self.names)
@@ -125,6 +133,7 @@ class Images:
 
     def truncated(self, count: int) -> Images:
         """The first `count` images of every class, or all of a class that has fewer."""
+        count = whole("count", count, least=1)
         first = [np.flatnonzero(self.labels == c)[:count] for c in range(len(self.names))]
         kept = np.sort(np.concatenate(first))
         return replace(self, images=self.images[kept], labels=self.labels[kept])
@@ -157,7 +166,8 @@ def read_folder(path: str | os.PathLike[str], size: int = 32, *, progress: bool 
     if not classes:
         raise InputError(f"path: expected one sub-folder per class in {root}, got none; put images into sub-folders")
     files = [(p, c) for c, entry in enumerate(classes) for p in sorted(entry.rglob("*")) if p.is_file()]
-    files = [(p, c) for p, c in files if not p.name.startswith(".")]
+    # nor what is in hidden folders: copies of images, such as .ipynb_checkpoints
+    files = [(p, c) for p, c in files if not any(part.startswith(".") for part in p.relative_to(root).parts)]
     loose = [(str(entry), "in no sub-folder of a class") for entry in entries if not entry.is_dir()]
     return read_files(files, [entry.name for entry in classes], size, loose, progress=progress)
 
@@ -222,5 +232,10 @@ def _pixels(file: Path, side: int) -> NDArray[np.float32]:
     from PIL import Image, ImageOps
 
     with Image.open(file) as opened:
-        upright = ImageOps.exif_transpose(opened).convert("RGB")
+        upright = ImageOps.exif_transpose(opened)
+        if upright.mode.startswith("I;16"):  # Pillow clips 16 bits at 255 rather than scale them
+            upright = Image.fromarray((np.asarray(upright) >> 8).astype(np.uint8))
+        elif upright.mode in ("I", "F"):
+            raise ValueError(f"pixels of Pillow's mode {upright.mode} have no known range; save with 8 or 16 bits")
+        upright = upright.convert("RGB")
         return np.asarray(ImageOps.fit(upright, (side, side)), np.float32) / np.float32(255)

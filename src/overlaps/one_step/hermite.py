@@ -146,7 +146,16 @@ def hermite_mean(k: int, mean: ArrayLike, variance: ArrayLike) -> Array:
     if np.any(v < 0):
         raise InputError(f"variance: expected numbers of at least 0, got {v.min():g}")
     with np.errstate(over="ignore", invalid="ignore"):
-        return finite(f"E H_{k}", power_moment(k, a, v - 1))
+        return finite(f"E H_{k}", _means(k, a, v)[k])
+
+
+def _means(k: int, mean: ArrayLike, variance: ArrayLike) -> list[Array]:
+    """E H_0 … E H_k by their recurrence: the sum over powers cancels to nothing at high degrees."""
+    a, v = np.asarray(mean, float), np.asarray(variance, float)
+    out = [np.ones_like(a * v), a + 0 * v]
+    for i in range(1, k):
+        out.append(a * out[i] + i * (v - 1) * out[i - 1])
+    return out
 
 
 def hermite_product(j: int, k: int, covariance: ArrayLike, mean: ArrayLike = (0.0, 0.0)) -> float:
@@ -154,25 +163,18 @@ def hermite_product(j: int, k: int, covariance: ArrayLike, mean: ArrayLike = (0.
     j, k = whole("j", j, least=0, most=100), whole("k", k, least=0, most=100)
     C, (a, b) = _covariance(covariance, 2), array("mean", mean, (2,))
     with np.errstate(over="ignore", invalid="ignore"):
+        first, second = _means(j, a, C[0, 0]), _means(k, b, C[1, 1])
+        # each term pairs `common` factors of one with as many of the other
         total = sum(
-            comb(j, i) * comb(k, l) * a ** (j - i) * b ** (k - l) * _product(i, l, C)
-            for i in range(j + 1)
-            for l in range(k + 1)
+            comb(j, common)
+            * comb(k, common)
+            * factorial(common)
+            * C[0, 1] ** common
+            * first[j - common]
+            * second[k - common]
+            for common in range(min(j, k) + 1)
         )
     return float(finite(f"E H_{j} H_{k}", total))
-
-
-def _product(j: int, k: int, C: Array) -> float:
-    total = 0.0
-    for common in range(min(j, k), -1, -1):
-        p, odd = divmod(j - common, 2)
-        q, odd_too = divmod(k - common, 2)
-        if odd or odd_too:
-            continue
-        first = comb(j, 2 * p) * double_factorial(2 * p - 1) * (C[0, 0] - 1) ** p
-        second = comb(k, 2 * q) * double_factorial(2 * q - 1) * (C[1, 1] - 1) ** q
-        total += first * second * factorial(common) * C[0, 1] ** common
-    return total
 
 
 def gaussian_moment(powers: Sequence[int], covariance: ArrayLike, mean: ArrayLike | None = None) -> float:

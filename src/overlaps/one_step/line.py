@@ -1,12 +1,13 @@
 """Averages of a function of one Gaussian variable over many means and widths at once, E f(mean + sd ξ).
 
-Smooth functions use the trapezoidal rule with nodes that stay closer than the function varies (on the scale one): the
-spacing shrinks with the largest width. Functions with kinks use panels of Gauss and Legendre that meet there.
+Functions are taken to vary on the scale one, near zero and their kinks, and to be simpler far out. Smooth ones of
+narrow fields use the trapezoidal rule, those with kinks panels of Gauss and Legendre that meet there. Wide fields (sd
+above 4) use panels that double in width away from zero and kinks: the work grows with the logarithm of the width.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -20,7 +21,7 @@ from .table import Table
 
 Array = NDArray[np.float64]
 RADIUS = 6.5  # |ξ| that is exceeded with probability 1e-10
-WIDE = 4.0  # deviation beyond which nodes are graded
+WIDE = 4.0  # deviation beyond which panels are graded
 
 
 @dataclass(frozen=True)
@@ -44,49 +45,41 @@ class Line:
         """E f'(mean + sd ξ) = E[ξ f]/sd, for sd > 0, whether or not f has a derivative everywhere."""
         return self._sum(mean, sd, lambda value, node: value * node) / sd
 
-    def displacement(self, reach: float, widest: float) -> Table:
-        """B(z, t) (1 + t²)/t² with B = E (f(z + t ξ) − f(z))², against z and arsinh t, for |z| ≤ reach and t ≤ widest.
-
-        B varies on the scale one in z and t, and slower where t is large; over t²/(1 + t²) small shifts are as accurate
-        as large ones.
-        """
-        top = float(np.arcsinh(widest))
-        rows = 2 * int(np.ceil(reach / (self.spacing / 4))) + 1
-        columns = max(12, int(np.ceil(top / (self.spacing / 4))) + 1)
-        step = 2 * reach / (rows - 1), top / (columns - 1)
-        z = np.asarray(-reach + step[0] * np.arange(-1, rows + 1), float)
+    def displacement(self, reach: float, widest: float) -> Displacement:
+        """E (f(z + t ξ) − f(z))² as a table, for |z| ≤ reach and t ≤ widest."""
+        top = _from_field(np.array(reach)), float(np.arcsinh(widest))
+        fine = self.spacing / 4
+        rows, columns = 2 * int(np.ceil(top[0] / fine)) + 1, max(12, int(np.ceil(top[1] / fine)) + 1)
+        step = 2 * float(top[0]) / (rows - 1), top[1] / (columns - 1)
+        z = _to_field(np.asarray(-float(top[0]) + step[0] * np.arange(-1, rows + 1), float))
         # even in t: the column before zero is that after it; zero itself is taken a little above
         r = np.abs(step[1] * np.arange(-1, columns + 1))
         values, here = np.empty((z.size, r.size)), self.f.function(z)
-        for k, t in enumerate(np.maximum(np.sinh(r), 1e-4 * widest)):
-            if t < WIDE or self.f.kinks:
-                column = self.mean(z, np.full(z.shape, t), lambda value: (value - here) ** 2)
-            else:
-                # f varies where |z + tξ| is of order one: few nodes far out
-                xi, weights = graded(t, max(10, round(6 / self.spacing)))
-                column = ((self.f.function(z[:, None] + t * xi) - here[:, None]) ** 2) @ weights
+        for k, t in enumerate(np.maximum(np.sinh(r), 1e-4 * min(1.0, widest))):
+            column = self.mean(z, np.full(z.shape, t), lambda value: (value - here) ** 2)
             values[:, k] = column * (1 + t**2) / t**2
-        return Table(values, (float(z[0]), -step[1]), step)
+        return Displacement(Table(values, (-float(top[0]) - step[0], -step[1]), step))
 
     def nodes(self, mean: Array, sd: Array) -> Iterator[tuple[Array, Array]]:
-        """Nodes ξ and their weights, one after the other: numbers, or arrays of the shape of mean where f has kinks."""
+        """Nodes ξ and their weights, one after the other: numbers, or arrays of the common shape of mean and sd."""
         mean, sd = np.broadcast_arrays(np.asarray(mean, float), np.asarray(sd, float))
-        widest = max(1.0, float(sd.max(initial=0.0)))
-        if not self.f.kinks:
-            nodes, weights = smooth_grid((self.spacing / widest,), RADIUS)
+        widest, kinks = float(sd.max(initial=0.0)), sorted(self.f.kinks)
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            centres = [np.nan_to_num((kink - mean) / sd) for kink in sorted({0.0, *kinks})]
+        if widest > WIDE:
+            nodes, weights = graded(centres, np.maximum(sd, 1e-300), max(8, round(4.5 / self.spacing)))
+            yield from zip(nodes, weights, strict=True)
+        elif not kinks:
+            nodes, weights = smooth_grid((self.spacing / max(1.0, widest),), RADIUS)
             yield from zip(nodes[:, 0], weights, strict=True)
-            return
-        x, w = legendre(max(12, round(2 * RADIUS * widest / self.spacing)))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cuts = [
-                np.nan_to_num(np.clip((kink - mean) / sd, -RADIUS, RADIUS), nan=0.0) for kink in sorted(self.f.kinks)
-            ]
-        edges = [np.full(mean.shape, -RADIUS), *cuts, np.full(mean.shape, RADIUS)]
-        for low, high in pairwise(edges):
-            half, middle = (high - low) / 2, (high + low) / 2
-            for point, weight in zip(x, w, strict=True):
-                node = middle + half * point
-                yield node, weight * half * np.exp(-0.5 * node**2) / np.sqrt(2 * np.pi)
+        else:
+            x, w = legendre(max(12, round(2 * RADIUS * max(1.0, widest) / self.spacing)))
+            cuts = [np.clip(centre, -RADIUS, RADIUS) for centre in centres]
+            for low, high in pairwise([np.full(mean.shape, -RADIUS), *cuts, np.full(mean.shape, RADIUS)]):
+                half, middle = (high - low) / 2, (high + low) / 2
+                for point, weight in zip(x, w, strict=True):
+                    node = middle + half * point
+                    yield node, weight * half * _density(node)
 
     def _sum(self, mean: Array, sd: Array, of: Callable[[Array, Array], Array]) -> Array:
         out = np.zeros(np.broadcast_shapes(np.shape(mean), np.shape(sd)))
@@ -95,23 +88,55 @@ class Line:
         return out
 
 
+@dataclass(frozen=True)
+class Displacement:
+    """B(z, t) = E (f(z + t ξ) − f(z))² from a table of B (1 + t²)/t² against 4 arsinh(z/4) and arsinh t.
+
+    B varies on the scale one in z and t, and slower where they are large; over t²/(1 + t²) small shifts are as accurate
+    as large ones.
+    """
+
+    table: Table
+
+    def __call__(self, z: Array, r: Array) -> Array:
+        """B (1 + t²)/t² at fields z and r = arsinh t."""
+        return self.table(_from_field(z), r)
+
+
+def _from_field(z: Array) -> Array:
+    return 4 * np.arcsinh(z / 4)
+
+
+def _to_field(r: Array) -> Array:
+    return 4 * np.sinh(r / 4)
+
+
+def _density(xi: Array) -> Array:
+    return np.exp(-0.5 * xi**2) / np.sqrt(2 * np.pi)
+
+
 def lines(g: Activation, spacing: float) -> tuple[Line, Line]:
     """Averages of an activation and of its derivative."""
     return Line(nonlinearity(g), spacing), Line(slope(g), spacing)
 
 
-def graded(scale: float, points: int) -> tuple[Array, Array]:
-    """Nodes and weights for ξ ~ N(0, 1) of functions that vary on the scale 1/`scale` near zero and on their own |ξ|
-    farther out: panels from zero, of doubling width, with `points` Gauss-Legendre nodes each."""
-    edges = [0.0]
-    edge = min(1.0, 1 / scale)
-    while edge < RADIUS:
-        edges.append(edge)
-        edge *= 2
-    edges.append(RADIUS)
+def graded(centres: Sequence[Array], scale: Array, points: int) -> tuple[Array, Array]:
+    """Nodes and weights (nodes, ...) for ξ ~ N(0, 1), of functions that vary on the scale 1/`scale` at the `centres`,
+    on that of the distance to them farther away, and on the scale one everywhere.
+
+    Parameters
+    ----------
+    centres: each of the shape of `scale`; points: of Gauss and Legendre in a panel.
+    """
+    doublings = max(1, int(np.ceil(np.log2(max(2.0, 2 * RADIUS * float(scale.max()))))) + 1)
+    offsets = np.concatenate([[0.0], 2.0 ** np.arange(doublings)])
+    offsets = np.concatenate([-offsets[:0:-1], offsets]).reshape(-1, *[1] * scale.ndim)
+    with np.errstate(over="ignore", invalid="ignore"):
+        near = [centre + offsets / scale for centre in centres]
+    even = np.broadcast_to(np.arange(-RADIUS, RADIUS + 0.5).reshape(-1, *[1] * scale.ndim), (14, *scale.shape))
+    edges = np.sort(np.clip(np.nan_to_num(np.concatenate([*near, even])), -RADIUS, RADIUS), axis=0)
     x, w = legendre(points)
-    low, high = np.array(edges[:-1])[:, None], np.array(edges[1:])[:, None]
-    nodes = ((low + high) / 2 + (high - low) / 2 * x).ravel()
-    weights = ((high - low) / 2 * w).ravel() * np.exp(-0.5 * nodes**2)
-    nodes, weights = np.concatenate([-nodes[::-1], nodes]), np.concatenate([weights[::-1], weights])
-    return nodes, weights / weights.sum()
+    x, w = (part.reshape(-1, *[1] * scale.ndim) for part in (x, w))
+    half, middle = np.diff(edges, axis=0)[:, None] / 2, (edges[1:] + edges[:-1])[:, None] / 2
+    nodes = (middle + half * x).reshape(-1, *scale.shape)
+    return nodes, (half * w).reshape(nodes.shape) * _density(nodes)

@@ -19,8 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..averages.rules import scrambled, smooth_grid
+from ..errors import NumericalError
 from .hermite import hermite_coefficients
-from .line import RADIUS, lines
+from .line import RADIUS, WIDE, graded, lines
 from .setting import Groups, Setting
 from .sphere import on_sphere
 from .unseen import UnseenClass
@@ -73,7 +74,7 @@ def neurons(
     towards = groups.means @ one.mean
     second, central = groups.second_moments(one), groups.squares * one.forms(groups.means)
     scatter = np.maximum(square - kappa**2, 0) * p
-    known = chi**2 * p * groups.variances if groups.rows else np.zeros_like(chi)
+    known = chi**2 * p * groups.variances if groups.inputs else np.zeros_like(chi)
     noise = (scatter @ second - known @ central) / n
     mean_noise = (scatter @ groups.projected_squares(one) - known @ (groups.squares * towards**2)) / n
     # coefficient of w, with the variance within groups that the class sees
@@ -94,8 +95,10 @@ def neurons(
     XX = np.maximum(_forms(each, gram) + _forms(kappa, free) + 2 * along * across + along**2 * zz + noise, 0)
     # the mean of X differs between training sets, networks and neurons: three nodes of a Gaussian rule
     jitter = np.diag(groups.spread) * float(one.mean @ one.mean) + K * np.outer(towards, towards)
+    if not (np.isfinite(X).all() and np.isfinite(XX).all() and np.isfinite(zz).all()):
+        raise NumericalError("fields: larger than any floating-point number", quantity="fields", time=1.0)
     shift = np.sqrt(np.maximum(_forms(kappa, jitter) + mean_noise, 0))
-    if weights @ shift**2 > SLIGHT**2 * (weights @ (X**2 + XX)):
+    if weights @ shift**2 > SLIGHT**2 * (weights @ X**2):
         nodes, share = np.sqrt(3) * np.array([-1.0, 0, 1]), np.array([1, 4, 1]) / 6
         X = (X[:, None] + shift[:, None] * nodes).ravel()
         weights = np.outer(weights, share).ravel()
@@ -125,6 +128,9 @@ def _projections(vectors: Array, d: int, spacing: float, fine: bool) -> tuple[Ar
 
 def _rule(sd: float, spacing: float, fine: bool) -> tuple[Array, Array]:
     """Nodes for a projection of standard deviation `sd`."""
+    if sd > WIDE:
+        nodes, weights = graded([np.zeros(1)], np.array([sd]), 8 if fine else 6)
+        return nodes[:, 0], weights[:, 0]
     if sd < NARROW:
         nodes, weights = np.polynomial.hermite_e.hermegauss(9 if fine else 7)
         return nodes, weights / weights.sum()

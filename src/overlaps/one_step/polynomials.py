@@ -21,6 +21,7 @@ from .hermite import double_factorial, hermite_coefficients, is_bounded, power_m
 from .setting import Setting
 
 Array = NDArray[np.float64]
+HIGHEST = 30  # order
 
 
 def polynomial_scores(
@@ -34,7 +35,7 @@ def polynomial_scores(
     order: l, or None for that of the window.
     """
     g, N, eta = setting.g, setting.count[2], setting.eta
-    l = _order(setting) if order is None else whole("order", order, least=1, most=30)
+    l = _order(setting) if order is None else whole("order", order, least=1, most=HIGHEST)
     expansion = hermite_coefficients(g, l)
     c = expansion.c
     if abs(c[0]) > 0:
@@ -71,4 +72,8 @@ def _order(setting: Setting) -> int:
     window = setting.step.window
     if window.order is None:
         raise InputError(f"exponent: {window}; pass order=, or use method='per-neuron'")
+    if window.order > HIGHEST:
+        raise InputError(
+            f"exponent: {window}, and polynomials end at order {HIGHEST}; pass order=, or use method='per-neuron'"
+        )
     return window.order

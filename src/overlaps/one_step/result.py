@@ -5,7 +5,7 @@
 | alignment, elasticity | E[F(x)·F(x')] and E\\|F(x) − F_0(x)\\|² of the class |
 | alignment_before | alignment of the features before the step |
 | similarity, spread | b·μ and bᵀΣb, b = Xᵀy/n |
-| saturation | η c_1 √((b·μ)² + bᵀΣb) √(heads/N), the typical shift of a field: polynomials need it well below one |
+| saturation | η c_1 √((b·μ)² + bᵀΣb) √(heads/N), shift of a field by the rank-one gradient: polynomials need it small |
 | recall, recall_inner | Recall@1 of the class against its mirror image −x, by cosine and inner product (micro only) |
 | recall_before, recall_inner_before | the same before the step |
 | gradient_error | \\|G − A\\|/\\|G\\| of the step, one per run (micro only) |
@@ -40,7 +40,7 @@ LABELS = {
 
 
 def saturation(setting: Setting, similarity: Array, spread: Array) -> Array:
-    """The typical shift of a field, of the shape of similarity and spread."""
+    """The typical shift of a field by the rank-one gradient, of the shape of similarity and spread."""
     c1 = hermite_coefficients(setting.g, 1).c[1]
     return setting.eta * abs(c1) * np.sqrt((similarity**2 + spread) * setting.step.heads / setting.count[2])
 
@@ -136,8 +136,8 @@ class Scores:
 
     def __repr__(self) -> str:
         count = self.data.sizes["unseen"]
-        how = f"{self.runs} runs" if self.scale == "micro" else f"{self.data.attrs['method']}"
+        how = f"{self.runs} run{'s' * (self.runs > 1)}" if self.scale == "micro" else self.data.attrs["method"]
         ends = ", ".join(
             f"{name} {values.min():.3g} to {values.max():.3g}" for name in COMPARED for values in (self.mean(name),)
         )
-        return f"Scores({self.scale}, {how}, {count} unseen classes: {ends})"
+        return f"Scores({self.scale}, {how}, {count} unseen class{'es' * (count > 1)}: {ends})"

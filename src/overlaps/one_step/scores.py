@@ -102,11 +102,15 @@ def hits(features: ArrayLike, labels: ArrayLike, neighbours: int = 1, similarity
 
 
 def recalls(features: Array, labels: ArrayLike) -> tuple[float, float]:
-    """Recall@1 by cosine and by inner product, for one product of the features with themselves."""
+    """Recall@1 by cosine and by inner product, for one product of the features with themselves.
+
+    A sample whose features are all zero, as of narrow ReLU layers, is nobody's neighbour by cosine, and finds none.
+    """
     kind, near = _kinds(labels, len(features)), features @ features.T
-    lengths = _lengths(near)
-    inner = _found(near, kind, 1).mean()
-    return float(_found(near / lengths, kind, 1).mean()), float(inner)
+    lengths = np.sqrt(np.maximum(np.diag(near), 0))
+    alive = lengths > 0
+    cosines = np.where(alive, near / np.where(alive, lengths, 1), -np.inf)
+    return float((_found(cosines, kind, 1) & alive).mean()), float(_found(near, kind, 1).mean())
 
 
 def _kinds(labels: ArrayLike, samples: int) -> NDArray[np.int64]:

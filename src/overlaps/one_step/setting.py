@@ -63,8 +63,8 @@ class Groups:
     shares, labels, squares: p, mean of y and mean of y² in each, (G,).
     means: m, (G, d); variances: v, (G,).
     pulls: b, (G, d): of a population its mean, of arrays the one they have.
-    samples: n. spread: variance of each coordinate of the pulls over training sets, (G,), zero for given arrays.
-    rows: y x of each sample by group, for arrays alone.
+    spread: variance of each coordinate of the pulls over training sets, (G,), zero for given arrays.
+    inputs, targets: x and y of the samples of each group, for arrays alone.
     """
 
     shares: Array
@@ -73,9 +73,9 @@ class Groups:
     means: Array
     variances: Array
     pulls: Array
-    samples: int
     spread: Array
-    rows: tuple[Array, ...] = ()
+    inputs: tuple[Array, ...] = ()
+    targets: tuple[Array, ...] = ()
 
     @property
     def covariances(self) -> Array:
@@ -84,16 +84,30 @@ class Groups:
         equal = self.squares - self.labels**2 <= 1e-12 * self.squares
         return c[:0] if equal.all() else c
 
+    @property
+    def concentration(self) -> Array:
+        """tr C²/(tr C)² − 1/d of the covariance of each group, (G,): zero for equal variances."""
+        out = np.zeros(len(self.shares))
+        for g, inputs in enumerate(self.inputs):
+            X = inputs - self.means[g]
+            m, d = X.shape
+            C = X @ X.T if m < d else X.T @ X
+            trace = float(np.trace(C))
+            # 1/m of it is the noise of a covariance from m samples
+            out[g] = float((C**2).sum()) / trace**2 - 1 / m - 1 / d if trace > 0 else 0.0
+        return out
+
     def projected_squares(self, one: UnseenClass) -> Array:
         """E[y² (x·μ)²] of each group, (G,)."""
-        if self.rows:
-            return np.array([((rows @ one.mean) ** 2).mean() for rows in self.rows])
+        if self.inputs:
+            pairs = zip(self.inputs, self.targets, strict=True)
+            return np.array([(y**2 * (X @ one.mean) ** 2).mean() for X, y in pairs])
         return self.squares * (self.variances * float(one.mean @ one.mean) + (self.means @ one.mean) ** 2)
 
     def second_moments(self, one: UnseenClass) -> Array:
         """E[y² xᵀΣx] of each group, (G,)."""
-        if self.rows:
-            return np.array([one.forms(rows).mean() for rows in self.rows])
+        if self.inputs:
+            return np.array([(y**2 * one.forms(X)).mean() for X, y in zip(self.inputs, self.targets, strict=True)])
         return self.squares * (self.variances * one.trace + one.forms(self.means))
 
 
@@ -194,9 +208,9 @@ class Setting:
             ahead = n // 2 / n
             p, y = np.array([ahead, 1 - ahead]), np.array([1.0, -1.0])
             m, v = np.outer(y, self.data.mean(d)), np.full(2, self.data.variance(d))
-            return Groups(p, y, y**2, m, v, (p * y)[:, None] * m, n, p * v / n)
+            return Groups(p, y, y**2, m, v, (p * y)[:, None] * m, p * v / n)
         X, y = self.draw(np.random.default_rng(seed))
-        parts = [y > 0, y < 0] if self.step.heads == 2 else [np.ones(n, bool)]
+        parts = [y > 0, y < 0] if np.all(np.abs(y) == 1) else [np.ones(n, bool)]
         parts = [part for part in parts if part.any()]
         means = np.stack([X[part].mean(0) for part in parts])
         return Groups(
@@ -206,12 +220,14 @@ class Setting:
             means=means,
             variances=np.array([((X[part] - m) ** 2).mean() for part, m in zip(parts, means, strict=True)]),
             pulls=np.stack([y[part] @ X[part] / n for part in parts]),
-            samples=n,
             spread=np.zeros(len(parts)),
-            rows=tuple(y[part, None] * X[part] for part in parts),
+            inputs=tuple(X[part] for part in parts),
+            targets=tuple(y[part] for part in parts),
         )
 
     def __repr__(self) -> str:
         n, d, N = self.count
-        data = self.data if isinstance(self.data, TwoClasses) else type(self.data).__name__
+        data = (
+            self.data if isinstance(self.data, TwoClasses) else getattr(self.data, "__name__", type(self.data).__name__)
+        )
         return f"Setting({data!s}, {self.step}, {self.g.name}, d = {d}, n = {n}, N = {N})"

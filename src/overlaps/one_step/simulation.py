@@ -73,11 +73,16 @@ def train(
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and named
                 error[run] = _run(setting, unseen, points, streams[run], into)
-        except NumericalError as trouble:
-            if run:
-                done = {name: values[:run] for name, values in out.items()}
-                trouble.partial = _collected(setting, unseen, done, error[:run], points, seed)
-            raise
+        except (NumericalError, InputError) as trouble:
+            if not run:
+                raise
+            done = {name: values[:run] for name, values in out.items()}
+            raise NumericalError(
+                f"run {run}: {trouble}; the runs before are in .partial",
+                quantity=getattr(trouble, "quantity", "training set"),
+                time=getattr(trouble, "time", 0.0),
+                partial=_collected(setting, unseen, done, error[:run], points, seed),
+            ) from trouble
     return _collected(setting, unseen, out, error, points, seed)
 
 

@@ -5,6 +5,9 @@ becomes z + ηαX with X = x·g of `overlaps.one_step.neurons`, jointly Gaussian
 
     alignment  = N E_{w, α} ( E_x g(z + ηαX) )²        elasticity = N E ( g(z + ηαX) − g(z) )²
 
+Of m given points the mean is over pairs of different ones, (m E(E g)² − E g²)/(m − 1) with their own mean and
+covariance.
+
 Two simpler forms are kept for comparison. In *resummed* all neurons have the same factor κ = c_1 and E g'², and no χ,
 which needs training fields of mean zero and variance one (|m|² ≪ d, v = 1). *Polynomial*, the paper's, is in
 `overlaps.one_step.polynomials`.
@@ -26,7 +29,7 @@ from numpy.typing import NDArray
 
 from ..averages.rules import smooth_grid
 from ..errors import InputError, NumericalError, unknown
-from .line import RADIUS, graded, lines
+from .line import RADIUS, WIDE, graded, lines
 from .neurons import neurons
 from .polynomials import polynomial_scores
 from .result import Scores, saturation
@@ -37,7 +40,11 @@ Array = NDArray[np.float64]
 METHODS = ("per-neuron", "resummed", "polynomial")
 FINE, COARSE = 0.45, 0.6  # spacing of nodes in units of the scale of g
 LARGEST = 0.01  # relative difference of two rules that is not refused
+SPIKED = 0.02  # tr C²/(tr C)² − 1/d, half the relative variance of wᵀCw, that is warned of
+AWAY = 0.2  # difference from one of the mean square of fields that is warned of
 TYPICAL = 0.5  # saturation above which a polynomial is warned of
+LIMIT = 1e12  # shift of the fields beyond which theory is refused
+TINY = 1e-100  # shift below which its square would underflow
 
 
 def solve(
@@ -71,16 +78,13 @@ def solve(
     spread = np.array([b @ one.apply(b[:, None])[:, 0] + groups.spread.sum() * one.trace for one in unseen])
     worst = 0.0
     for i, one in enumerate(unseen):
-        fine, coarse = (_Average(setting, groups, one, method, spacing).scores() for spacing in (FINE, COARSE))
-        floor = 1e-9 * setting.count[2]
-        error = max(abs(x - y) / (abs(x) + floor) for x, y in zip(fine, coarse, strict=True))
-        if error > LARGEST:
-            raise NumericalError(
-                f"unseen[{i}]: two quadrature rules differ by {error:.1g}; the activation varies on a scale far below "
-                "one: declare its kinks",
-                quantity=f"scores of unseen[{i}]",
-                time=1.0,
-            )
+        try:
+            fine, coarse = (_Average(setting, groups, one, method, spacing).scores() for spacing in (FINE, COARSE))
+            error = _difference(i, fine, coarse, 1e-9 * setting.count[2])
+        except NumericalError as trouble:
+            if i and method != "polynomial":
+                trouble.partial = solve(setting, unseen[:i], method)
+            raise
         worst = max(worst, error)
         for values, value in zip(found.values(), fine, strict=True):
             values[i] = value
@@ -96,6 +100,7 @@ def solve(
                 "method='per-neuron'",
                 stacklevel=2,
             )
+    _warn_of_domain(setting, groups, unseen, method)
     data = xr.Dataset(
         {
             name: ("unseen", values)
@@ -108,6 +113,43 @@ def solve(
     return Scores(data, "macro", setting)
 
 
+def _difference(i: int, fine: tuple[float, ...], coarse: tuple[float, ...], floor: float) -> float:
+    """Of two rules, relative; refused where they do not agree."""
+    error = max(abs(x - y) / (abs(x) + floor) for x, y in zip(fine, coarse, strict=True))
+    if not error <= LARGEST:
+        raise NumericalError(
+            f"unseen[{i}]: two quadrature rules differ by {error:.1g}, since the activation varies or grows too fast; "
+            "declare its kinks, or use train",
+            quantity=f"scores of unseen[{i}]",
+            time=1.0,
+        )
+    return error
+
+
+def _warn_of_domain(setting: Setting, groups: Groups, unseen: Sequence[UnseenClass], method: str) -> None:
+    """Say where a method is used outside its domain."""
+    d = setting.count[1]
+    spiked = max(float(groups.concentration.max()), *(one.concentration for one in unseen))
+    if spiked > SPIKED:
+        warnings.warn(
+            "data: few directions hold much of the variance of a class, which theory takes as spread over all; compare "
+            f"with train (tr C²/(tr C)² is {spiked:.2g} above 1/d)",
+            stacklevel=3,
+        )
+    if method == "per-neuron":
+        return
+    fields = [(m @ m) / d + v for m, v in zip(groups.means, groups.variances, strict=True)]
+    if method == "polynomial":
+        fields += [(one.mean @ one.mean + one.trace) / d for one in unseen]
+    worst = max(fields, key=lambda value: abs(value - 1))
+    if abs(worst - 1) > AWAY:
+        warnings.warn(
+            f"method: {method} is for fields of mean zero and variance one, got a mean square of {worst:.2g}; use "
+            "method='per-neuron'",
+            stacklevel=3,
+        )
+
+
 def _means(setting: Setting, groups: Groups, unseen: Sequence[UnseenClass]) -> Array:
     """E_w E_x g(w·x) of each class, (unseen,)."""
     return np.array([_Average(setting, groups, one, "resummed", FINE).mean_before() for one in unseen])
@@ -118,6 +160,7 @@ class _Average:
 
     def __init__(self, setting: Setting, groups: Groups, one: UnseenClass, method: str, spacing: float) -> None:
         self.setting, self.spacing = setting, spacing
+        self.points = 0 if one.points is None else len(one.points)
         self.g, _ = lines(setting.g, spacing)
         self.neurons = neurons(setting, groups, one, method == "per-neuron", spacing, spacing == FINE)
 
@@ -131,33 +174,48 @@ class _Average:
         at, g, N = self.neurons, self.g, self.setting.count[2]
         size = self.setting.eta * np.sqrt(self.setting.step.heads / N)
         largest = size * np.sqrt(np.max(at.X**2 + at.XX))
-        alpha, heads = graded(max(largest, 1e-12), 8 if self.spacing == FINE else 6)
-        s = size * alpha
-        aligned = 0.0
-        for shift, share in zip(s, heads, strict=True):  # one by one: wide fields need more nodes than narrow ones
-            variance = at.zz + 2 * shift * at.zX + shift**2 * at.XX
-            after = g.mean(at.z + shift * at.X, np.sqrt(np.maximum(variance, 0)))
-            aligned += share * float(at.weights @ after**2)
-        before = g.mean(at.z, np.sqrt(at.zz))
-        return N * aligned, N * self._moved(size), N * float(at.weights @ before**2)
+        if not largest < LIMIT:
+            raise NumericalError(
+                f"step: it shifts fields by {largest:.1g}, where nothing is left to predict; use a smaller rate",
+                quantity="shift of the fields",
+                time=1.0,
+            )
+        alpha, heads = graded([np.zeros(1)], np.array([max(largest, 1.0)]), 8 if self.spacing == FINE else 6)
+        after, squares = 0.0, 0.0
+        for shift, share in zip(size * alpha[:, 0], heads[:, 0], strict=True):
+            sd = np.sqrt(np.maximum(at.zz + 2 * shift * at.zX + shift**2 * at.XX, 0))
+            after += share * float(at.weights @ g.mean(at.z + shift * at.X, sd) ** 2)
+            if self.points:
+                squares += share * float(at.weights @ g.mean(at.z + shift * at.X, sd, np.square))
+        sd = np.sqrt(at.zz)
+        before = float(at.weights @ g.mean(at.z, sd) ** 2)
+        if self.points:
+            m = self.points
+            at_first = float(at.weights @ g.mean(at.z, sd, np.square))
+            after, before = (m * after - squares) / (m - 1), (m * before - at_first) / (m - 1)
+        return N * after, N * self._moved(size), N * before
 
     def _moved(self, size: float) -> float:
         """E (g(z + ηαX) − g(z))²: given X the shift is Gaussian of deviation t = size |X| and independent of z."""
         at, g = self.neurons, self.g
         sd = np.sqrt(at.XX)
-        nodes, shares = smooth_grid((self.spacing / max(1.0, size * float(sd.max())),), RADIUS)
-        X = at.X[:, None] + sd[:, None] * nodes[:, 0]
-        t = size * np.abs(X)
+        if size * float(sd.max()) > WIDE:
+            scale = np.maximum(size * sd, 1e-300)
+            nodes, shares = graded([-at.X / np.maximum(sd, 1e-300)], scale, 8 if self.spacing == FINE else 6)
+        else:
+            nodes, shares = smooth_grid((self.spacing / max(1.0, size * float(sd.max())),), RADIUS)
+            shares = shares[:, None]
+        t = size * np.abs(at.X + sd * nodes)
         # z given X
         tilt = at.zX / np.maximum(sd, 1e-300)
-        z = at.z[:, None] + tilt[:, None] * nodes[:, 0]
-        left = np.sqrt(np.maximum(at.zz - tilt**2, 0))[:, None]
-        reach = float(np.abs(z).max() + RADIUS * left.max())
+        z = at.z + tilt * nodes
+        left = np.sqrt(np.maximum(at.zz - tilt**2, 0))
         widest = float(t.max())
-        if widest == 0:
+        if widest < TINY:
             return 0.0
-        table, r = g.displacement(reach, widest), np.arcsinh(t)
-        total = np.zeros_like(z)
-        for node, weight in g.nodes(z, np.broadcast_to(left, z.shape)):
-            total += weight * table(z + left * node, r)
-        return float(at.weights @ (total * t**2 / (1 + t**2)) @ shares)
+        displacement = g.displacement(float(np.abs(z).max() + RADIUS * left.max()), widest)
+        total = 0.0
+        for row, r, share in zip(z, np.arcsinh(t), shares * t**2 / (1 + t**2), strict=True):  # one node of X at a time
+            for node, weight in g.nodes(row, left):
+                total += float(at.weights @ (share * weight * displacement(row + left * node, r)))
+        return total

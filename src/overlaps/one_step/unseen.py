@@ -53,6 +53,9 @@ class UnseenClass:
         mean = array("mean", self.mean, (None,))
         if mean.size < 4:
             raise InputError(f"mean: expected at least 4 inputs, got {mean.size}")
+        with np.errstate(over="ignore"):
+            if not np.isfinite(mean @ mean):
+                raise InputError("mean: too long for floating-point numbers; scale it down")
         object.__setattr__(self, "mean", mean)
         if self.value is not None:
             object.__setattr__(self, "value", number("value", self.value))
@@ -88,7 +91,12 @@ class UnseenClass:
         if X.shape[1] < 4:
             raise InputError(f"points: expected at least 4 inputs, got {X.shape[1]}")
         with np.errstate(over="ignore", invalid="ignore"):  # too large a covariance is refused
-            return cls(X.mean(0), np.cov(X, rowvar=False), value, X)
+            return cls(X.mean(0), np.cov(X, rowvar=False, ddof=0), value, X)
+
+    def __repr__(self) -> str:
+        C = self.covariance if isinstance(self.covariance, (str, float)) else f"array {np.shape(self.covariance)}"
+        points = "" if self.points is None else f", {len(self.points)} points"
+        return f"UnseenClass({self.mean.size} inputs, |mean| {np.linalg.norm(self.mean):.4g}, covariance {C}{points})"
 
     @cached_property
     def axis(self) -> Array:
@@ -117,6 +125,15 @@ class UnseenClass:
         if isinstance(C, str):
             return d - float(self.axis @ self.axis)
         return d * C if isinstance(C, float) else float(C.sum() if C.ndim == 1 else np.trace(C))
+
+    @cached_property
+    def concentration(self) -> float:
+        """tr Σ²/(tr Σ)² − 1/d, zero for equal variances; of m given points less 1/m, which is noise."""
+        C: Any = self.covariance
+        if isinstance(C, (str, float)) or self.trace == 0:
+            return 0.0
+        noise = 1 / self.mean.size + (0 if self.points is None else 1 / len(self.points))
+        return float((C**2).sum()) / self.trace**2 - noise
 
     @cached_property
     def root(self) -> Array:
