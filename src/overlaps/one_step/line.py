@@ -45,20 +45,30 @@ class Line:
         """E f'(mean + sd ξ) = E[ξ f]/sd, for sd > 0, whether or not f has a derivative everywhere."""
         return self._sum(mean, sd, lambda value, node: value * node) / sd
 
-    def displacement(self, reach: float, widest: float) -> Displacement:
-        """E (f(z + t ξ) − f(z))² as a table, for |z| ≤ reach and t ≤ widest."""
-        top = _from_field(np.array(reach)), float(np.arcsinh(widest))
-        fine = self.spacing / 4
+    def expectation(
+        self, reach: float, widest: float, of: Callable[[Array], Array] = lambda value: value
+    ) -> FieldTable:
+        """E f(z + t ξ), or of a function of f, as a table for |z| ≤ reach and t ≤ widest."""
+        return self._tabulated(reach, widest, lambda z, t: self.mean(z, t, of))
+
+    def displacement(self, reach: float, widest: float) -> FieldTable:
+        """B (1 + t²)/t² as a table, B = E (f(z + t ξ) − f(z))²: small shifts are then as accurate as large ones."""
+
+        def change(z: Array, t: Array) -> Array:
+            here, least = self.f.function(z), np.maximum(t, 1e-4 * min(1.0, widest))  # zero is taken a little above
+            return self.mean(z, least, lambda value: (value - here) ** 2) * (1 + least**2) / least**2
+
+        return self._tabulated(reach, widest, change)
+
+    def _tabulated(self, reach: float, widest: float, of: Callable[[Array, Array], Array]) -> FieldTable:
+        top, fine = (float(_from_field(np.array(max(reach, 1.0)))), float(np.arcsinh(widest))), self.spacing / 4
         rows, columns = 2 * int(np.ceil(top[0] / fine)) + 1, max(12, int(np.ceil(top[1] / fine)) + 1)
-        step = 2 * float(top[0]) / (rows - 1), top[1] / (columns - 1)
-        z = _to_field(np.asarray(-float(top[0]) + step[0] * np.arange(-1, rows + 1), float))
-        # even in t: the column before zero is that after it; zero itself is taken a little above
-        r = np.abs(step[1] * np.arange(-1, columns + 1))
-        values, here = np.empty((z.size, r.size)), self.f.function(z)
-        for k, t in enumerate(np.maximum(np.sinh(r), 1e-4 * min(1.0, widest))):
-            column = self.mean(z, np.full(z.shape, t), lambda value: (value - here) ** 2)
-            values[:, k] = column * (1 + t**2) / t**2
-        return Displacement(Table(values, (-float(top[0]) - step[0], -step[1]), step))
+        step = 2 * top[0] / (rows - 1), top[1] / (columns - 1)
+        z = _to_field(np.asarray(-top[0] + step[0] * np.arange(-1, rows + 1), float))
+        # even in t: the column before zero is that after it
+        t = np.sinh(np.abs(step[1] * np.arange(-1, columns + 1)))
+        values = np.stack([of(z, np.full(z.shape, width)) for width in t], axis=1)
+        return FieldTable(Table(values, (-top[0] - step[0], -step[1]), step))
 
     def nodes(self, mean: Array, sd: Array) -> Iterator[tuple[Array, Array]]:
         """Nodes ξ and their weights, one after the other: numbers, or arrays of the common shape of mean and sd."""
@@ -89,17 +99,16 @@ class Line:
 
 
 @dataclass(frozen=True)
-class Displacement:
-    """B(z, t) = E (f(z + t ξ) − f(z))² from a table of B (1 + t²)/t² against 4 arsinh(z/4) and arsinh t.
+class FieldTable:
+    """A function of a field z and a width t, from a table against 4 arsinh(z/4) and arsinh t.
 
-    B varies on the scale one in z and t, and slower where they are large; over t²/(1 + t²) small shifts are as accurate
-    as large ones.
+    Averages of f vary on the scale one in both, and slower where these are large.
     """
 
     table: Table
 
     def __call__(self, z: Array, r: Array) -> Array:
-        """B (1 + t²)/t² at fields z and r = arsinh t."""
+        """Its value at fields z and r = arsinh t, of one shape."""
         return self.table(_from_field(z), r)
 
 

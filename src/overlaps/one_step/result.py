@@ -96,10 +96,14 @@ class Scores:
                 f"theory: expected the same {self.data.sizes['unseen']} classes, got {theory.data.sizes['unseen']}"
             )
         out: dict[str, Any] = {}
+        floor = 1e-12 * self.setting.count[2]  # what quadrature leaves of a score that is zero
         for name in COMPARED:
             difference, predicted = self.mean(name) - theory.mean(name), theory.mean(name)
             with np.errstate(divide="ignore", invalid="ignore"):
-                out[name] = ("unseen", np.where(predicted == 0, np.inf * np.sign(difference), difference / predicted))
+                out[name] = (
+                    "unseen",
+                    np.where(np.abs(predicted) < floor, np.inf * np.sign(difference), difference / predicted),
+                )
                 out[f"z_{name}"] = ("unseen", difference / self.standard_error(name))
         return xr.Dataset(out, {"value": self.data["value"]})
 

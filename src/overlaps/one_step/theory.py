@@ -22,7 +22,7 @@ Scores(macro, per-neuron, 2 unseen classes: alignment 47.1 to 680, elasticity 71
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -181,17 +181,23 @@ class _Average:
                 time=1.0,
             )
         alpha, heads = graded([np.zeros(1)], np.array([max(largest, 1.0)]), 8 if self.spacing == FINE else 6)
-        after, squares = 0.0, 0.0
-        for shift, share in zip(size * alpha[:, 0], heads[:, 0], strict=True):
-            sd = np.sqrt(np.maximum(at.zz + 2 * shift * at.zX + shift**2 * at.XX, 0))
-            after += share * float(at.weights @ g.mean(at.z + shift * at.X, sd) ** 2)
-            if self.points:
-                squares += share * float(at.weights @ g.mean(at.z + shift * at.X, sd, np.square))
-        sd = np.sqrt(at.zz)
-        before = float(at.weights @ g.mean(at.z, sd) ** 2)
+        shift = size * alpha
+        mean = at.z + shift * at.X
+        sd = np.sqrt(np.maximum(at.zz + 2 * shift * at.zX + shift**2 * at.XX, 0))
+        widest = float(sd.max())
+
+        def averaged(*of: Callable[[Array], Array]) -> Array:
+            if widest > WIDE:  # many nodes for each would be needed
+                return g.expectation(float(np.abs(mean).max()), widest, *of)(mean, np.arcsinh(sd))
+            return g.mean(mean, sd, *of)
+
+        after = float(heads[:, 0] @ averaged() ** 2 @ at.weights)
+        squares = float(heads[:, 0] @ averaged(np.square) @ at.weights) if self.points else 0.0
+        first = np.sqrt(at.zz)
+        before = float(at.weights @ g.mean(at.z, first) ** 2)
         if self.points:
             m = self.points
-            at_first = float(at.weights @ g.mean(at.z, sd, np.square))
+            at_first = float(at.weights @ g.mean(at.z, first, np.square))
             after, before = (m * after - squares) / (m - 1), (m * before - at_first) / (m - 1)
         return N * after, N * self._moved(size), N * before
 
