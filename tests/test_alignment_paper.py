@@ -1,4 +1,4 @@
-"""The paper on alignment and elasticity: claims as recorded and noticing broken formulas, figures and their parts.
+"""The paper on alignment and elasticity: claims that notice broken formulas, figures and their parts.
 
 Runs have fixed seeds: what is tested of them is decided once.
 """
@@ -27,15 +27,6 @@ from overlaps.papers.alignment.model import Scale, setting
 from overlaps.papers.alignment.setups import setup1
 
 PAPER = paper("alignment")
-
-
-@pytest.mark.parametrize("name", PAPER.claims)
-def test_claims_are_as_recorded(name: str) -> None:
-    claim = PAPER.claims[name]
-    measured = claim.measure(True)
-    assert measured.verdict == claim.expected, measured
-    assert np.isfinite([measured.value, measured.error]).all()
-    assert claim.method.endswith(".")
 
 
 def judged(name: str) -> str:

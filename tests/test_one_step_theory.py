@@ -92,7 +92,7 @@ def test_own_scores_within_three_percent(kind, grid) -> None:
     """d = n = N = 1024 and the step of the paper, over the whole grid.
 
     Most of the scatter between runs is that of |α|², which is known for each: what is linear in it is taken out, which
-    leaves the mean as it is and standard errors of .5 to 2 %. Scores are then within 3 % of theory, give or take 2 of these.
+    leaves the mean as it is and standard errors of .5 to 2 %. Scores are within 3 % of theory, give or take two.
     """
     setting = Setting(TwoClasses(kind), ov.GiantStep(1.0, 0.25), inputs=1024)
     unseen = scaled(setting.direction, grid)

@@ -1,4 +1,4 @@
-"""Claims of the paper on outlier eigenspaces: as recorded, and noticing broken formulas; and what they are made of.
+"""Claims of the paper on outlier eigenspaces: they notice broken formulas; and what they are made of.
 
 Statistical claims: seeds are fixed; tolerances of four standard errors and p > 1e-3 bound false alarms of other seeds.
 """
@@ -17,15 +17,6 @@ from overlaps.papers.outliers.model import classes, start
 
 PAPER = paper("outliers")
 DATA = Path(__file__).parent / "data"
-
-
-@pytest.mark.parametrize("name", PAPER.claims)
-def test_claims_are_as_recorded(name: str) -> None:
-    claim = PAPER.claims[name]
-    measured = claim.measure(True)
-    assert measured.verdict == claim.expected, measured
-    assert np.isfinite([measured.value, measured.error]).all()
-    assert claim.method.endswith(".")
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, name: str) -> str:

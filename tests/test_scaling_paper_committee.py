@@ -1,4 +1,4 @@
-"""The erf half of the power-law paper: figures are drawn, claims come out as recorded, and notice broken formulas."""
+"""The erf half of the power-law paper: figures are drawn, and claims notice broken formulas."""
 
 from __future__ import annotations
 
@@ -11,9 +11,6 @@ from overlaps.papers.scaling import late_claims, plateau_claims, printed
 
 PAPER = paper("scaling")
 FIGURES = ("fig1", "fig4", "fig5", "fig6", "fig17", "fig18", "fig19", "fig20")
-CLAIMS = [
-    name for name, c in PAPER.claims.items() if c.measure.__module__.split(".")[-1] in ("late_claims", "plateau_claims")
-]
 
 
 def test_all_twenty_figures_are_there() -> None:
@@ -28,14 +25,6 @@ def test_figures(name: str) -> None:
     plt.close(figure)
     assert data.data_vars
     assert all(np.isfinite(data[v].values).all() for v in data.data_vars)
-
-
-@pytest.mark.parametrize("name", CLAIMS)
-def test_claims_are_as_recorded(name: str) -> None:
-    claim = PAPER.claims[name]
-    measured = claim.measure(True)
-    assert measured.verdict == claim.expected, measured
-    assert np.isfinite([measured.value, measured.error]).all()
 
 
 def test_the_issue_of_each_printed_formula_is_claimed() -> None:

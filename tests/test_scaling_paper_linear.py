@@ -23,10 +23,6 @@ PAPER = papers.paper("scaling")
 DATA = Path(__file__).parent / "data"
 FIGURES = ("fig2", "fig3", *(f"fig{i}" for i in range(7, 17)))
 REDUCED = ("fig2", "fig3", "fig15", "fig16")
-CLAIMS = (
-    "linear-transition", "time-exponent-linear", "feature-exponent", "fig2-stability",
-    "eq6", "eq11", "eq91", "bound", "bound-late", "variance-T",
-)  # fmt: skip
 Z = 4.9
 
 
@@ -245,14 +241,6 @@ def test_fourth_average() -> None:
 
 
 # --- claims ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("name", CLAIMS)
-def test_claims_come_out_as_recorded(name: str) -> None:
-    claim = PAPER.claims[name]
-    measured = claim.measure(True)
-    assert measured.verdict == claim.expected, measured
-    assert np.isfinite(measured.value) and 0 <= measured.error < np.inf and measured.note
 
 
 def test_a_wrong_law_changes_the_verdict(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,12 +4,12 @@ With probabilists' polynomials, H_{k+1}(x) = x H_k(x) − k H_{k−1}(x), and z 
 
     g(z) = Σ_k c_k H_k(z)        c_k = E[g(z) H_k(z)]/k!        E g(z + s) = Σ_k c_k s^k
 
-For a Gaussian of mean a and variance s², H_k(a + s ξ) = Σ_j C(k, j) a^{k−j} H_j(s ξ), and of two correlated ones of
-mean zero with variances u², v² and covariance ρ
+For Z ~ N(a, s²) the means h_k = E H_k(Z) follow h_{k+1} = a h_k + k (s² − 1) h_{k−1}, and for two with covariance ρ
 
-    E[H_j(Z₁) H_k(Z₂)] = Σ_{p, q} C(j, 2p) (2p−1)!! (u² − 1)^p  C(k, 2q) (2q−1)!! (v² − 1)^q  (j−2p)! ρ^{j−2p}
+    E[H_j(Z₁) H_k(Z₂)] = Σ_c c! C(j, c) C(k, c) ρ^c h_{j−c}(Z₁) h_{k−c}(Z₂)
 
-where j − 2p = k − 2q. Moments of several Gaussians are sums over pairings (L. Isserlis, Biometrika 12, 134 (1918)).
+whatever their means and variances; only at unit variance and mean zero is it the one term c = j = k. Moments of several
+Gaussians are sums over pairings (L. Isserlis, Biometrika 12, 134 (1918)).
 
 >>> from overlaps.one_step.hermite import hermite_coefficients, hermite_product
 >>> hermite_coefficients("tanh", 3)

@@ -48,7 +48,12 @@ TINY = 1e-100  # shift below which its square would underflow
 
 
 def solve(
-    setting: Setting, unseen: Sequence[UnseenClass], method: str = "per-neuron", order: int | None = None
+    setting: Setting,
+    unseen: Sequence[UnseenClass],
+    method: str = "per-neuron",
+    order: int | None = None,
+    *,
+    progress: bool = True,
 ) -> Scores:
     """Alignment and elasticity of unseen classes after one giant step, for sizes large and of the same order.
 
@@ -61,6 +66,7 @@ def solve(
     order: l of the polynomial; by default that of the window of the exponent.
     """
     import xarray as xr
+    from tqdm.auto import tqdm
 
     check_classes(unseen, setting.count[1])
     if method not in METHODS:
@@ -77,13 +83,13 @@ def solve(
     similarity = np.array([b @ one.mean for one in unseen])
     spread = np.array([b @ one.apply(b[:, None])[:, 0] + groups.spread.sum() * one.trace for one in unseen])
     worst = 0.0
-    for i, one in enumerate(unseen):
+    for i, one in enumerate(tqdm(unseen, desc="unseen classes", delay=2, disable=not progress, leave=False)):
         try:
             fine, coarse = (_Average(setting, groups, one, method, spacing).scores() for spacing in (FINE, COARSE))
             error = _difference(i, fine, coarse, 1e-9 * setting.count[2])
         except NumericalError as trouble:
             if i and method != "polynomial":
-                trouble.partial = solve(setting, unseen[:i], method)
+                trouble.partial = solve(setting, unseen[:i], method, progress=False)
             raise
         worst = max(worst, error)
         for values, value in zip(found.values(), fine, strict=True):
