@@ -447,6 +447,7 @@ def test_scores_tell_and_draw() -> None:
     measured, theory = train(SMALL, unseen, runs=3, points=16, progress=False), solve(SMALL, unseen)
     assert repr(measured).startswith("Scores(micro, 3 runs, 3 unseen classes: alignment ")
     assert measured.runs == 3 and theory.runs == 1
+    assert any("one gradient step" in text for text in theory.citations())
     np.testing.assert_array_equal(measured.data["value"], [0.5, 0.1, 0.9])
     np.testing.assert_allclose(
         measured.standard_error("alignment"), measured.data["alignment"].values.std(0, ddof=1) / np.sqrt(3)

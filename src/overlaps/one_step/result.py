@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..citations import ONE_STEP
 from ..errors import InputError, unknown
 from .hermite import hermite_coefficients
 
@@ -131,6 +132,10 @@ class Scores:
         ax.set_xlabel(LABELS[x])
         ax.set_ylabel(LABELS.get(name, name.replace("_", " ")))
         return ax
+
+    def citations(self) -> list[str]:
+        """References for giant steps, alignment and elasticity."""
+        return list(ONE_STEP)
 
     def _variable(self, name: str) -> xr.DataArray:
         known = [str(key) for key, values in self.data.items() if "unseen" in values.dims]
