@@ -44,8 +44,8 @@ BOLTHAUSEN = (
     "Commun. Math. Phys. 325, 333 (2014)."
 )
 ONE_STEP = (
-    "J. Ba, M. A. Erdogdu, T. Suzuki, Z. Wang, D. Wu and G. Yang, High-dimensional asymptotics of feature learning: how "
-    "one gradient step improves the representation, NeurIPS (2022).",
+    "J. Ba, M. A. Erdogdu, T. Suzuki, Z. Wang, D. Wu and G. Yang, High-dimensional asymptotics of feature learning: "
+    "how one gradient step improves the representation, NeurIPS (2022).",
     "B. Moniri, D. Lee, H. Hassani and E. Dobriban, A theory of non-linear feature learning with one gradient step in "
     "two-layer neural networks, ICML (2024).",
     "H. He and W. J. Su, The local elasticity of neural networks, arXiv:1910.06943 (2019).",
