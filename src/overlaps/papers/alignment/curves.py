@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -62,8 +63,10 @@ def joined(parts: Sequence[xr.Dataset]) -> xr.Dataset:
 
 
 def titled(figure: Figure, data: xr.Dataset) -> Figure:
-    """What the figure is drawn with, on it."""
-    figure.suptitle(data.attrs["parameters"], fontsize="medium")
+    """What the figure is drawn with, on it, in lines that fit."""
+    letters = int(13 * figure.get_figwidth())
+    lines = (part for line in data.attrs["parameters"].split("\n") for part in wrap(line, letters))
+    figure.suptitle("\n".join(lines), fontsize="medium")
     return figure
 
 

@@ -90,7 +90,7 @@ def shown(rows: list[list[str]], columns: list[str], labels: list[str]) -> Figur
     """A table as a figure."""
     import matplotlib.pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(1.5 * len(columns) + 1.5, 0.4 * len(rows) + 1.2), layout="constrained")
+    figure, ax = plt.subplots(figsize=(1.5 * len(columns) + 1.5, 0.4 * len(rows) + 1.6), layout="constrained")
     ax.axis("off")
     ax.table(rows, colLabels=columns, rowLabels=labels, loc="center", cellLoc="center")
     return figure
