@@ -62,11 +62,12 @@ def _scored(
     seed: int,
 ) -> xr.Dataset:
     root = np.sqrt(task.count[2])
-    runs = ov.one_step.train(task, unseen, scale.runs, scale.points, seed, progress=False).data
+    long = scale == Scale.of(False)
+    runs = ov.one_step.train(task, unseen, scale.runs, scale.points, seed, progress=long).data
     runs = runs.assign(beta_mu=runs["similarity"] / root)
     found = {key: (("run", "unseen"), runs[key].values, {"long_name": text}) for key, text in KEPT.items()}
     if curve:
-        theory = ov.one_step.solve(task, curve).data
+        theory = ov.one_step.solve(task, curve, progress=long).data
         theory = theory.assign(beta_mu=theory["similarity"] / root)
         found |= {
             f"theory_{key}": ("curve", theory[key].values, {"long_name": f"{KEPT[key]}, theory"})
