@@ -47,7 +47,7 @@ def setup2(kind: str, quick: bool) -> xr.Dataset:
     v = task.direction
     beside = np.zeros(v.size)
     beside[:2] = np.sqrt(v @ v / 2) * np.array([1, -1])  # orthogonal to v, of its length
-    angles = np.radians([0.0, 30, 60, 80, 90] if quick else np.linspace(0, 90, 10))
+    angles = np.radians([0.0, 30, 60, 80, 90] if quick else np.linspace(0, 90, 31))
     curve = [ov.one_step.UnseenClass(np.cos(t) * v + np.sin(t) * beside, value=t) for t in angles]
     unseen = ov.one_step.rotated(v, scale.c, seed=2)
     return _scored(task, unseen, curve, scale, "c", seed=2)
