@@ -36,7 +36,7 @@ def setup3(quick: bool) -> Measurement:
     expected="fails",
 )
 def setup4(quick: bool) -> Measurement:
-    """Mean correlation at the last epoch (the value), above zero, and the combined p-value, below .001 (print: 0.0000)."""
+    """Mean correlation at the end (the value), above zero, and the combined p-value, below .001 (0.0000 in print)."""
     data = metrics(quick, None)["digits"]
     r, p = data["correlation"].values, data["combined_p_value"].values
     value, error = float(r[:, -1].mean()), float(r[:, -1].std(ddof=1) / np.sqrt(len(r)))
