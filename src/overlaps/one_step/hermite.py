@@ -127,12 +127,16 @@ def double_factorial(n: int) -> int:
     return prod(range(n, 0, -2))
 
 
-def power_moment(k: int, mean: ArrayLike, variance: ArrayLike) -> Array:
-    """E[Z^k] of Z ~ N(mean, variance), of the shape of both."""
+def power_moments(k: int, mean: ArrayLike, variance: ArrayLike) -> list[Array]:
+    """E[Z^0] … E[Z^k] of Z ~ N(mean, variance), of the shape of both; of variance − 1 these are the E H_k(Z).
+
+    By their recurrence: a sum over powers cancels to nothing at high degrees where the variance is negative.
+    """
     a, v = np.asarray(mean, float), np.asarray(variance, float)
-    return sum(
-        (comb(k, t) * a ** (k - t) * double_factorial(t - 1) * v ** (t // 2) for t in range(0, k + 1, 2)), 0 * a * v
-    )
+    out = [np.ones_like(a * v), a + 0 * v]
+    for i in range(1, k):
+        out.append(a * out[i] + i * v * out[i - 1])
+    return out
 
 
 def hermite_mean(k: int, mean: ArrayLike, variance: ArrayLike) -> Array:
@@ -146,16 +150,7 @@ def hermite_mean(k: int, mean: ArrayLike, variance: ArrayLike) -> Array:
     if np.any(v < 0):
         raise InputError(f"variance: expected numbers of at least 0, got {v.min():g}")
     with np.errstate(over="ignore", invalid="ignore"):
-        return finite(f"E H_{k}", _means(k, a, v)[k])
-
-
-def _means(k: int, mean: ArrayLike, variance: ArrayLike) -> list[Array]:
-    """E H_0 … E H_k by their recurrence: the sum over powers cancels to nothing at high degrees."""
-    a, v = np.asarray(mean, float), np.asarray(variance, float)
-    out = [np.ones_like(a * v), a + 0 * v]
-    for i in range(1, k):
-        out.append(a * out[i] + i * (v - 1) * out[i - 1])
-    return out
+        return finite(f"E H_{k}", power_moments(k, a, v - 1)[k])
 
 
 def hermite_product(j: int, k: int, covariance: ArrayLike, mean: ArrayLike = (0.0, 0.0)) -> float:
@@ -163,7 +158,7 @@ def hermite_product(j: int, k: int, covariance: ArrayLike, mean: ArrayLike = (0.
     j, k = whole("j", j, least=0, most=100), whole("k", k, least=0, most=100)
     C, (a, b) = _covariance(covariance, 2), array("mean", mean, (2,))
     with np.errstate(over="ignore", invalid="ignore"):
-        first, second = _means(j, a, C[0, 0]), _means(k, b, C[1, 1])
+        first, second = power_moments(j, a, C[0, 0] - 1), power_moments(k, b, C[1, 1] - 1)
         # each term pairs `common` factors of one with as many of the other
         total = sum(
             comb(j, common)

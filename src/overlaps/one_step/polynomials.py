@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..checks import whole
 from ..errors import InputError
-from .hermite import double_factorial, hermite_coefficients, is_bounded, power_moment
+from .hermite import hermite_coefficients, is_bounded, power_moments
 from .setting import Setting
 
 Array = NDArray[np.float64]
@@ -50,8 +50,8 @@ def polynomial_scores(
         )
     if c.size < 2 or c[1] == 0:
         raise InputError(f"activation: polynomials need c_1 = E g'(z) ≠ 0, which {g.name} has not; use train")
-    moments = [power_moment(k, similarity, spread) for k in range(2 * l + 1)]
-    heads = [head_moment(k, setting.step.heads, N) for k in range(2 * l + 1)]
+    moments = power_moments(2 * l, similarity, spread)
+    heads = power_moments(2 * l, 0.0, setting.step.heads / N)
     factor = [c[k] * (eta * c[1]) ** k for k in range(l + 1)]
     degrees = range(1, l + 1)
     alignment = first + 2 * N * mean * sum(factor[k] * moments[k] * heads[k] for k in degrees)
@@ -61,11 +61,6 @@ def polynomial_scores(
             alignment = alignment + N * factor[j] * factor[k] * moments[j] * moments[k] * heads[j + k]
             elasticity += N * factor[j] * factor[k] * moments[j + k] * heads[j + k]
     return l, alignment, elasticity
-
-
-def head_moment(k: int, heads: int, width: int) -> float:
-    """M_k = E α^k of α ~ N(0, heads/N)."""
-    return 0.0 if k % 2 else double_factorial(k - 1) * (heads / width) ** (k / 2)
 
 
 def _order(setting: Setting) -> int:
