@@ -132,7 +132,7 @@ class Diffusion:
         rates = (motion.rate, motion.readout_rate)
         points = points.reshape(-1, B, K + F)
         _increments(
-            self.problem.kernel, points, K, motion.M, parts.labels, self.component, self.scale, rates,
+            self.problem.gradient, points, K, motion.M, parts.labels, self.component, self.scale, rates,
             np.ascontiguousarray(v), self.u, xi,
         )  # fmt: skip
         g = np.sqrt(self.weights) * self.rng.standard_normal(self.weights.size)

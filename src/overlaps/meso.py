@@ -170,7 +170,7 @@ class Chain:
 
     def __init__(self, problem: Problem, start: Start) -> None:
         assert start.size is not None and start.dimensions is not None
-        self.kernel = problem.kernel
+        self.kernel = problem.gradient
         B, K, F = start.A.shape
         self.v, self.u = start.v, start.u
         self.size = float(start.size)

@@ -72,7 +72,7 @@ class Weights:
     ) -> None:
         assert start.student is not None and start.teacher is not None
         assert start.means is not None and start.dimensions is not None
-        self.kernel, self.parts = problem.kernel, problem.data.components.drawn
+        self.kernel, self.parts = problem.gradient, problem.data.components.drawn
         self.W, self.B, self.means = start.student, start.teacher, start.means
         self.turned = problem.data.turned
         self.fixed = self.turned(fixed_rows(problem.data.teacher_rows(start.teacher, self.W.shape[1]), start.means))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from .activations import Activation, activation
+from .activations import BUILT_IN, Activation, activation
 from .checks import number, whole
 from .errors import InputError
 
@@ -35,8 +35,6 @@ class Committee:
         object.__setattr__(self, "units", whole("units", self.units, least=1, most=10**6))
         if isinstance(self.activation, Activation):
             # a built-in passed as an object is the same network as one passed by name
-            from .activations import BUILT_IN
-
             if BUILT_IN.get(self.activation.name) is self.activation:
                 object.__setattr__(self, "activation", self.activation.name)
         else:

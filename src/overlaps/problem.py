@@ -14,6 +14,7 @@ True
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,9 +25,8 @@ from . import spec
 from .algorithms import FullBatch, GiantStep, GradientFlow, OnlineSGD
 from .checks import number
 from .data import SPECTRA, GaussianInputs, GaussianMixture, HiddenManifold, Isotropic, LatentMixture, Samples
-from .errors import InputError, unknown
-from .kernels import committee_curvature, committee_kernel, committee_value, cross_entropy
-from .losses import Loss, check_gradient, user_curvature, user_kernel, user_value
+from .errors import InputError
+from .losses import FieldLoss, Loss, OutputLoss, check_gradient, loss
 from .network import Committee, Softmax
 from .origin import largest_pull
 
@@ -38,7 +38,6 @@ ROLES: spec.Roles = {
     "student": (Committee, Softmax),
     "algorithm": (OnlineSGD, GradientFlow, FullBatch),
 }
-LOSSES = ("square", "logistic", "hinge", "cross-entropy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +51,7 @@ class Problem:
         labels are those of a mixture.
     student: the network that learns.
     algorithm: how it learns.
-    loss: ``"square"``, of the teacher's output or the label; ``"logistic"`` or ``"hinge"``, for labels 0 and 1;
+    loss: a name, ``"square"``, of the teacher's output or the label; ``"logistic"`` or ``"hinge"``, for labels 0 and 1;
         ``"cross-entropy"``, for `Softmax`; or a `Loss` written as functions of the fields.
     label_noise: standard deviation of the Gaussian noise added to the target (square loss);
         the generalisation `error` does not count it.
@@ -111,24 +110,21 @@ class Problem:
 
     def _check_loss(self) -> None:
         labels = sorted(set(self.data.components.labels.tolist()))
-        if isinstance(self.loss, Loss):
+        law = loss(self.loss)
+        if isinstance(law, Loss):
             if self.label_noise:
                 raise InputError(
                     "label_noise: a user-written loss sees fields, not labels, so noise cannot be added for it; "
                     "use loss='square', or label_noise=0"
                 )
-            check_gradient(self.loss, self.student.units, self.teacher_units, self.student.train_readout, labels)
+            check_gradient(law, self.student.units, self.teacher_units, self.student.train_readout, labels)
             return
-        if not isinstance(self.loss, str):
-            raise InputError(f"loss: expected a name or an overlaps.Loss, got {type(self.loss).__name__}")
-        if self.loss not in LOSSES:
-            raise unknown("loss", self.loss, LOSSES)
-        if (self.loss == "cross-entropy") != isinstance(self.student, Softmax):
+        if isinstance(law, FieldLoss) != isinstance(self.student, Softmax):
             raise InputError(
                 f"loss: cross-entropy and Softmax go together, got the {self.loss} loss with {self.student!r}; use "
                 "Softmax(classes) with 'cross-entropy', Committee with 'logistic' or 'square', or write a Loss"
             )
-        if self.loss == "square":
+        if isinstance(law, OutputLoss) and law.labels is None:
             return
         if self.label_noise:
             raise InputError(f"label_noise: the {self.loss} loss takes labels as they are; use label_noise=0")
@@ -136,12 +132,12 @@ class Problem:
             raise InputError(
                 f"teacher: the {self.loss} loss fits the labels of a mixture; drop the teacher, or use loss='square'"
             )
-        count = self.student.units if isinstance(self.student, Softmax) else 2
-        wrong = [label for label in labels if not 0 <= label < count]
+        known = self.known_labels or ()
+        wrong = [label for label in labels if label not in known]
         if wrong:
             raise InputError(
-                f"labels: expected labels from 0 to {count - 1} for the {self.loss} loss, got {wrong[0]}; renumber them"
-                + (f", or use Softmax(classes={max(wrong) + 1})" if wrong[0] > 0 else "")
+                f"labels: expected labels from 0 to {len(known) - 1} for the {self.loss} loss, got {wrong[0]}; "
+                "renumber them" + (f", or use Softmax(classes={max(wrong) + 1})" if wrong[0] > 0 else "")
             )
 
     def _warn_of_decay(self) -> None:
@@ -203,32 +199,32 @@ class Problem:
             text = f"student {student.units} x {student.g.name}"
         return text if self.teacher is None else f"{text}, teacher {self.teacher.units} x {self.teacher.g.name}"
 
-    def _compiled(self, user: Any, committee: Any, softmax: int) -> Any:
-        if isinstance(self.loss, Loss):
-            return user(self.loss)
-        if isinstance(self.student, Softmax):
-            return cross_entropy()[softmax]
-        return committee(self.loss, self.student.g, None if self.teacher is None else self.teacher.g)
+    @property
+    def known_labels(self) -> Sequence[int] | None:
+        """The labels that the loss takes; None where it takes any."""
+        law = loss(self.loss)
+        if isinstance(law, OutputLoss):
+            return law.labels
+        return range(self.student.units) if isinstance(law, FieldLoss) else None
+
+    def _compiled(self, part: str) -> Any:
+        networks = (self.student, self.teacher)
+        return loss(self.loss).compiled(part, *(n.g if isinstance(n, Committee) else None for n in networks))
 
     @property
-    def kernel(self) -> Any:
+    def gradient(self) -> Any:
         """The compiled gradient of the loss, see `overlaps.losses`."""
-        return self._compiled(user_kernel, committee_kernel, 0)
+        return self._compiled("gradient")
 
     @property
     def value(self) -> Any:
         """The compiled loss of one sample, ``value(λ, ν, c, v, u, noise=0)``."""
-        return self._compiled(user_value, committee_value, 1)
+        return self._compiled("value")
 
     @property
     def curvature(self) -> Any:
         """The compiled second derivatives of the loss, ``curvature(λ, ν, c, v, u, λλ, λv, vv)``."""
-        if self.loss == "hinge":
-            raise InputError(
-                "loss: all curvature of the hinge is at its kink, where no average of second derivatives sees it; use "
-                "loss='logistic' for Hessians"
-            )
-        return self._compiled(user_curvature, committee_curvature, 2)
+        return self._compiled("curvature")
 
     def to_toml(self) -> str:
         """The problem as TOML; `from_toml` reads back an equal one."""

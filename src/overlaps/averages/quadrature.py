@@ -289,7 +289,7 @@ class LossQuadrature:
 
     def _moments(self, z: Array, w: Array, H: Array, label: int, v: Array) -> tuple[Array, Array, Array, float, Array]:
         """E[δ zᵀ], S, dv, error and E[δ] of one component, from its points."""
-        dlam, dreadout = _gradients(self.problem.kernel, H, v.size, label, v, self.teacher_readout)
+        dlam, dreadout = _gradients(self.problem.gradient, H, v.size, label, v, self.teacher_readout)
         weighted = dlam * w[:, None]
         S = weighted.T @ dlam
         if self.problem.label_noise:

@@ -13,7 +13,7 @@ C (K+M+P, D) and Λ (D, D) being the kernels of the algorithm, block by block; �
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,6 @@ from ..algorithms import FullBatch
 from ..data import GaussianInputs, GaussianMixture
 from ..data.inputs import apportion
 from ..errors import InputError
-from ..kernels import compiled_pair
 from ..problem import Problem
 from ..start import Start
 
@@ -155,8 +154,8 @@ class Setting:
 
     @cached_property
     def samplewise(self) -> Any:
-        """Compiled loss and gradient of many samples, see `overlaps.kernels.compiled_pair`."""
-        return compiled_pair(self.problem.kernel, self.problem.value)
+        """Compiled gradient and loss of many samples: writes δ (n, K) and losses (n,), of noisy targets."""
+        return _pair(self.problem.gradient, self.problem.value)
 
     def duals(self, p: Array, nu: Array, labels: NDArray[np.int64], noise: Array) -> tuple[Array, Array]:
         """Gradients δ (n, K) and losses (n,) of samples with student fields p (n, K) and teacher fields nu (n, M).
@@ -184,3 +183,17 @@ class Setting:
         own = [difference(p, k, True) for k in range(self.K)]
         teachers = [difference(nu, m, False) for m in range(self.M)]
         return np.stack(own, 2), np.stack(teachers, 2) if teachers else np.zeros((len(p), self.K, 0))
+
+
+@cache
+def _pair(gradient: Any, value: Any) -> Any:
+    from numba import njit
+
+    @njit(nogil=True)
+    def evaluate(p, nu, labels, v, u, noise, delta, loss):  # pragma: no cover - compiled
+        unused = np.empty(v.size)
+        for i in range(p.shape[0]):
+            gradient(p[i], nu[i], labels[i], v, u, noise[i], delta[i], unused)
+            loss[i] = value(p[i], nu[i], labels[i], v, u, noise[i])
+
+    return evaluate

@@ -25,7 +25,7 @@ from ..averages import Method, method_for
 from ..averages.rules import scrambled
 from ..checks import number
 from ..errors import InputError, NumericalError, unknown
-from ..losses import Loss
+from ..losses import Loss, loss
 from ..network import Committee
 from ..problem import Problem
 from ..start import Start
@@ -51,7 +51,8 @@ def is_linear(problem: Problem) -> bool:
 
 def is_smooth(problem: Problem) -> bool:
     """Whether duals are known to have no jumps, so that responses are averages of derivatives."""
-    if isinstance(problem.loss, Loss) or problem.loss == "hinge":
+    law = loss(problem.loss)
+    if isinstance(law, Loss) or not law.smooth:
         return False
     networks = (problem.student, problem.teacher)
     return all(n.g.is_smooth for n in networks if isinstance(n, Committee))

@@ -300,12 +300,14 @@ def check_batch(problem: Problem, batch: Batch, size: int) -> None:
             "labels: expected one for every sample, as the loss of this problem reads them, got none; use "
             "Batch(inputs, labels=...), or Batch.draw"
         )
-    if isinstance(problem.loss, Loss) or problem.loss == "square" or batch.labels is None:
+    known = problem.known_labels
+    if known is None or batch.labels is None:
         return
-    most = K - 1 if isinstance(problem.student, Softmax) else 1
-    wrong = batch.labels[(batch.labels < 0) | (batch.labels > most)]
+    wrong = batch.labels[~np.isin(batch.labels, known)]
     if wrong.size:
-        raise InputError(f"labels: expected labels from 0 to {most} for the {problem.loss} loss, got {wrong[0]}")
+        raise InputError(
+            f"labels: expected labels from 0 to {len(known) - 1} for the {problem.loss} loss, got {wrong[0]}"
+        )
 
 
 def fields_of(X: NDArray[Any], W: Array) -> Array:
@@ -336,7 +338,7 @@ def _sample_gradients(
     problem: Problem, batch: Batch, fields: tuple[Array, Array], v: Array, u: Array
 ) -> tuple[Array, Array]:
     delta, gamma = np.empty(fields[0].shape), np.empty(fields[0].shape)
-    _gradients(problem.kernel, *fields, batch.own_labels, v, u, delta, gamma)
+    _gradients(problem.gradient, *fields, batch.own_labels, v, u, delta, gamma)
     return delta, gamma
 
 

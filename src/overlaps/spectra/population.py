@@ -96,7 +96,7 @@ def sample_weights(problem: Problem, point: Start, kind: Kind, part: Component) 
     pairs = K * (K + 1) // 2
     ll, lv, vv = np.empty((points, pairs)), np.empty((points, K, K)), np.empty((points, pairs))
     v, u = point.v.copy(), np.ascontiguousarray(point.u)
-    run, function = (_curvatures, problem.curvature) if kind == "hessian" else (_products, problem.kernel)
+    run, function = (_curvatures, problem.curvature) if kind == "hessian" else (_products, problem.gradient)
     run(function, part.fields, K, part.label, v, u, ll, lv, vv)
     return ll, lv, vv
 

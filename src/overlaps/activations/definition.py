@@ -1,4 +1,4 @@
-"""Activations g of the hidden units: h ↦ g(h), with derivative g' and the points where it has a kink.
+"""An activation g of hidden units, h ↦ g(h), with its derivative g' and the points where it has a kink.
 
 A user's activation is a pair of plain functions of one number, written with `math` or NumPy:
 
@@ -21,8 +21,8 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-from .checks import number
-from .errors import InputError, unknown
+from ..checks import number
+from ..errors import InputError
 
 Scalar = Callable[[float], float]
 
@@ -141,75 +141,3 @@ def compile_plain(function: Callable[..., Any], name: str, signature: str) -> An
             "write it as a plain function with math, NumPy and loops"
         ) from None
     return compiled
-
-
-_SQRT_HALF = math.sqrt(0.5)
-_SQRT_2_OVER_PI = math.sqrt(2 / math.pi)
-
-
-def _erf(x: float) -> float:
-    return math.erf(x * _SQRT_HALF)
-
-
-def _erf_slope(x: float) -> float:
-    return _SQRT_2_OVER_PI * math.exp(-0.5 * x * x)
-
-
-def _relu(x: float) -> float:
-    return x if x > 0.0 else 0.0
-
-
-def _step(x: float) -> float:
-    return 1.0 if x > 0.0 else 0.0
-
-
-def _identity(x: float) -> float:
-    return x
-
-
-def _one(x: float) -> float:
-    return 1.0
-
-
-def _tanh(x: float) -> float:
-    return math.tanh(x)
-
-
-def _tanh_slope(x: float) -> float:
-    t = math.tanh(x)
-    return 1.0 - t * t
-
-
-def _softplus(x: float) -> float:
-    # max(x, 0) + log(1 + e^-|x|) never overflows
-    return max(x, 0.0) + math.log1p(math.exp(-abs(x)))
-
-
-def _sigmoid(x: float) -> float:
-    if x >= 0.0:
-        return 1.0 / (1.0 + math.exp(-x))
-    e = math.exp(x)
-    return e / (1.0 + e)
-
-
-BUILT_IN: dict[str, Activation] = {
-    a.name: a
-    for a in (
-        Activation("erf", _erf, _erf_slope),
-        Activation("relu", _relu, _step, kinks=(0.0,)),
-        Activation("linear", _identity, _one),
-        Activation("tanh", _tanh, _tanh_slope),
-        Activation("softplus", _softplus, _sigmoid),
-    )
-}
-
-
-def activation(which: str | Activation) -> Activation:
-    """The activation of that name, or the one given."""
-    if isinstance(which, Activation):
-        return which
-    if not isinstance(which, str):
-        raise InputError(f"activation: expected a name or an overlaps.Activation, got {type(which).__name__}")
-    if which not in BUILT_IN:
-        raise unknown("activation", which, BUILT_IN)
-    return BUILT_IN[which]

@@ -12,7 +12,7 @@ A user's loss is the whole map from fields to loss, activation included, as two 
 >>> Loss(value, gradient)
 Loss('user')
 
-They are compiled to what all scales call, see `overlaps.kernels`.
+They are compiled to what all scales call, see `overlaps.losses`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .activations import compile_plain
-from .errors import InputError
+from ..activations import Activation, compile_plain
+from ..errors import InputError
 
 Array = NDArray[np.float64]
 FIELDS = "(float64[::1], float64[::1], int64, float64[::1])"  # λ, ν, c, v as Numba sees them
@@ -60,6 +60,10 @@ class Loss:
 
     def __repr__(self) -> str:
         return f"Loss({self.name!r})"
+
+    def compiled(self, part: str, student: Activation | None, teacher: Activation | None) -> Any:
+        """``"gradient"``, ``"value"`` or ``"curvature"``, compiled; the activations are in the functions already."""
+        return {"gradient": _gradient, "value": _value, "curvature": _curvature}[part](self)
 
 
 def check_gradient(
@@ -103,7 +107,7 @@ def check_gradient(
 
 
 @cache
-def user_kernel(loss: Loss) -> Any:
+def _gradient(loss: Loss) -> Any:
     """The compiled gradient of a user's loss (which knows neither u nor label noise)."""
     from numba import njit
 
@@ -120,7 +124,7 @@ def user_kernel(loss: Loss) -> Any:
 
 
 @cache
-def user_value(loss: Loss) -> Any:
+def _value(loss: Loss) -> Any:
     """The compiled value of a user's loss, which knows neither u nor label noise."""
     from numba import njit
 
@@ -134,7 +138,7 @@ def user_value(loss: Loss) -> Any:
 
 
 @cache
-def user_curvature(loss: Loss) -> Any:
+def _curvature(loss: Loss) -> Any:
     """Second derivatives of a user's loss, by central differences of its gradient."""
     from numba import njit
 

@@ -1,0 +1,32 @@
+"""A kind is a folder, one of the kind is a file in it: what a folder holds, by name.
+
+So a new activation, loss, data model or paper is one new file, which nothing else has to list.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from importlib import import_module
+from types import ModuleType
+from typing import Any
+
+from .errors import InputError
+
+
+def modules(package: str, besides: tuple[str, ...] = ()) -> dict[str, ModuleType]:
+    """The modules in the folder of `package` by name, loaded, in alphabetical order, without those named `besides`."""
+    path = import_module(package).__path__
+    return {m.name: import_module(f"{package}.{m.name}") for m in pkgutil.iter_modules(path) if m.name not in besides}
+
+
+def things(package: str, attribute: str, besides: tuple[str, ...] = ()) -> dict[str, Any]:
+    """What each module of a folder defines under this name, by its own name, which must be that of its file."""
+    found: dict[str, Any] = {}
+    for file, module in modules(package, besides).items():
+        if not hasattr(module, attribute):
+            raise InputError(f"{file}.py: expected it to define {attribute}, as every file of {package} does")
+        thing = getattr(module, attribute)
+        if thing.name.replace("-", "_") != file:
+            raise InputError(f"{file}.py: calls itself {thing.name!r}; name and file name must agree")
+        found[thing.name] = thing
+    return found

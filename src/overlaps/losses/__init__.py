@@ -1,0 +1,36 @@
+"""Losses: of one's own (`Loss`), or by name.
+
+Every file of this folder beside `own` and `output` is a loss with a name, its `LOSS`; a new file is a new loss, known
+to problems, specs and the tests of all losses without another line. Whatever its kind, a loss has ``compiled(part, …)``:
+
+    "gradient"     gradient(λ, ν, c, v, u, noise, dλ, dv)     writes ∂loss/∂λ into dλ and ∂loss/∂v into dv
+    "value"        value(λ, ν, c, v, u, noise=0)              the loss of one sample
+    "curvature"    curvature(λ, ν, c, v, u, λλ, λv, vv)       writes second derivatives, each (K, K)
+
+with the fields λ of the student and ν of the teacher, the label c and the readouts v and u. All scales and spectra call
+these three and nothing else.
+"""
+
+from __future__ import annotations
+
+from ..errors import InputError, unknown
+from ..folder import things
+from .cross_entropy import FieldLoss
+from .output import OutputLoss
+from .own import Loss, check_gradient
+
+BUILT_IN: dict[str, OutputLoss | FieldLoss] = things(__name__, "LOSS", besides=("output", "own"))
+
+
+def loss(which: str | Loss) -> OutputLoss | FieldLoss | Loss:
+    """The loss of that name, or the one given."""
+    if isinstance(which, Loss):
+        return which
+    if not isinstance(which, str):
+        raise InputError(f"loss: expected a name or an overlaps.Loss, got {type(which).__name__}")
+    if which not in BUILT_IN:
+        raise unknown("loss", which, BUILT_IN)
+    return BUILT_IN[which]
+
+
+__all__ = ["BUILT_IN", "FieldLoss", "Loss", "OutputLoss", "check_gradient", "loss"]

@@ -1,0 +1,21 @@
+"""The logistic loss of labels 0 and 1, log(1 + e^f) − y f."""
+
+import math
+
+from .output import OutputLoss
+
+
+def value(f: float, y: float) -> float:
+    return max(f, 0.0) + math.log1p(math.exp(-abs(f))) - y * f
+
+
+def slope(f: float, y: float) -> float:
+    return 0.5 * (1.0 + math.tanh(0.5 * f)) - y
+
+
+def bend(f: float, y: float) -> float:
+    t = math.tanh(0.5 * f)
+    return 0.25 * (1.0 - t * t)
+
+
+LOSS = OutputLoss("logistic", value, slope, bend, labels=(0, 1))
