@@ -24,14 +24,24 @@ from numpy.typing import NDArray
 from . import spec
 from .algorithms import FullBatch, GiantStep, GradientFlow, OnlineSGD
 from .checks import number
-from .data import SPECTRA, GaussianInputs, GaussianMixture, HiddenManifold, Isotropic, LatentMixture, Samples
+from .data import (
+    MODELS,
+    SPECTRA,
+    GaussianInputs,
+    GaussianMixture,
+    HiddenManifold,
+    Isotropic,
+    LatentMixture,
+    Levels,
+    Samples,
+)  # fmt: skip
 from .errors import InputError
 from .losses import FieldLoss, Loss, OutputLoss, check_gradient, loss
 from .network import Committee, Softmax
 from .origin import largest_pull
 
 ROLES: spec.Roles = {
-    "data": (GaussianInputs, Samples, GaussianMixture, HiddenManifold),
+    "data": tuple(sorted(MODELS, key=lambda kind: kind is not GaussianInputs)),  # the first is the usual one of a spec
     "latent": (LatentMixture,),
     "spectrum": SPECTRA,
     "teacher": (Committee,),
@@ -68,7 +78,7 @@ class Problem:
         for name in ("data", "teacher", "student", "algorithm"):
             value = getattr(self, name)
             if name == "teacher" and value is None:
-                if not isinstance(self.data, GaussianMixture):
+                if not self.data.labelled:
                     raise InputError(
                         "teacher: these inputs carry no labels, so a teacher must give them; pass "
                         "teacher=Committee(...), or data=GaussianMixture(...)"
@@ -97,7 +107,7 @@ class Problem:
                     "for all components, times a variance of each: give one number per component"
                 )
             return
-        if not isinstance(data, (GaussianInputs, GaussianMixture)):
+        if not isinstance(data, Levels):
             raise InputError(
                 f"algorithm: FullBatch needs Gaussian inputs, got {type(data).__name__}; use GaussianMixture or "
                 "GaussianInputs (of a data set: GaussianInputs(Spectrum.from_data(...))), or OnlineSGD"

@@ -1,13 +1,16 @@
 """What inputs look like."""
 
-from .inputs import Centred, Components, GaussianInputs, Levels, TeacherFields
+from .inputs import Centred, Components, Levels, TeacherFields
 from .latent import LatentMixture
-from .manifold import HiddenManifold
-from .mixture import GaussianMixture
-from .samples import Samples
+from .models import MODELS
+from .models.gaussian import GaussianInputs
+from .models.manifold import HiddenManifold
+from .models.mixture import GaussianMixture
+from .models.samples import Samples
 from .spectrum import SPECTRA, Isotropic, PowerLaw, Spectrum
 
 __all__ = [
+    "MODELS",
     "SPECTRA",
     "Centred",
     "Components",

@@ -1,8 +1,7 @@
-"""Gaussian inputs: coordinate i of level b is x_i = √ω_b z_i with z_i standard normal."""
+"""What data models share: components, levels and the dimensions each holds, and who reads what."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -33,6 +32,7 @@ class Shared:
     """
 
     reads_latent = False  # whether the teacher reads something else than the student
+    labelled = False  # whether the samples carry labels, so that no teacher is needed
 
     def eigenvalues_at(self, size: int | None) -> NDArray[np.float64]:
         """ω at a size, (levels,); here they are the same at all sizes."""
@@ -137,13 +137,3 @@ def apportion(shares: NDArray[np.float64], total: int, least: int = 0) -> NDArra
         counts[b] -= 1
         remainder[b] += 1
     return counts
-
-
-@dataclass(frozen=True)
-class GaussianInputs(Levels, Centred):
-    """Centred Gaussian inputs with a given covariance `spectrum`, written in its eigenbasis.
-
-    At size N level b holds `dimensions(N)[b]` consecutive coordinates, in the order of the levels.
-    """
-
-    spectrum: Spectrum | PowerLaw | Isotropic = field(default_factory=Isotropic)

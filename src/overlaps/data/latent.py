@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from ..checks import array, number, whole
 from ..errors import InputError, unknown
-from .mixture import probabilities, tuples
+from .weights import probabilities, tuples
 
 if TYPE_CHECKING:
     from .divergence import Divergence

@@ -21,7 +21,7 @@ from .inputs import TeacherFields
 from .nonlinearity import moments
 
 if TYPE_CHECKING:
-    from .manifold import HiddenManifold
+    from .models.manifold import HiddenManifold
 
 Array = NDArray[np.float64]
 ALIKE = (

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import FullBatch
-from ..data import GaussianInputs, GaussianMixture
+from ..data import GaussianInputs, GaussianMixture, Levels
 from ..data.inputs import apportion
 from ..errors import InputError
 from ..problem import Problem
@@ -110,7 +110,7 @@ class Setting:
     @property
     def data(self) -> GaussianInputs | GaussianMixture:
         """The inputs, which the problem has checked."""
-        assert isinstance(self.problem.data, (GaussianInputs, GaussianMixture))
+        assert isinstance(self.problem.data, Levels)
         return self.problem.data
 
     @cached_property

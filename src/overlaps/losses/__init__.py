@@ -1,7 +1,7 @@
 """Losses: of one's own (`Loss`), or by name.
 
 Every file of this folder beside `own` and `output` is a loss with a name, its `LOSS`; a new file is a new loss, known
-to problems, specs and the tests of all losses without another line. Whatever its kind, a loss has ``compiled(part, …)``:
+to problems, specs and the tests of all losses without another line. Every loss has ``compiled(part, …)``:
 
     "gradient"     gradient(λ, ν, c, v, u, noise, dλ, dv)     writes ∂loss/∂λ into dλ and ∂loss/∂v into dv
     "value"        value(λ, ν, c, v, u, noise=0)              the loss of one sample

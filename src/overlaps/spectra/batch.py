@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..checks import array, whole
-from ..data import GaussianInputs, GaussianMixture, Samples
+from ..data import Levels, Samples
 from ..errors import InputError
 from ..problem import Problem
 from ..start import Start
@@ -69,7 +69,7 @@ class Batch:
             raise InputError(
                 f"samples: {samples} of {start.size} inputs each are {samples * start.size * 8e-9:.0f} GB; use fewer"
             )
-        assert isinstance(data, (GaussianInputs, GaussianMixture))
+        assert isinstance(data, Levels)
         weights, _, labels = data.components
         components = rng.choice(weights.size, samples, p=weights)
         X = rng.standard_normal((samples, start.size))

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..averages.quadrature import LossQuadrature
-from ..data import GaussianInputs, GaussianMixture
+from ..data import Levels
 from ..errors import InputError
 from ..factors import cholesky
 from ..problem import Problem
@@ -101,7 +101,7 @@ def span(problem: Problem, point: Start) -> Span:
     """The span of the students, teachers and means of `point`, from its weights or from its overlaps alone."""
     check(problem, point)
     check_inputs(problem)
-    if not isinstance(problem.data, (GaussianInputs, GaussianMixture)):
+    if not isinstance(problem.data, Levels):
         raise InputError(
             "data: averages over inputs need their law, these are samples; use the matrices of a batch of samples, "
             "ov.spectra.hessian or ov.spectra.gradient_matrix"

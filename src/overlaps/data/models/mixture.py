@@ -21,12 +21,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import array, number, whole
-from ..errors import InputError
-from ..factors import cholesky
-from .eigenbasis import common_eigenbasis
-from .inputs import Components, Levels
-from .spectrum import Isotropic, PowerLaw, Spectrum
+from ...checks import array, number, whole
+from ...errors import InputError
+from ...factors import cholesky
+from ..eigenbasis import common_eigenbasis
+from ..inputs import Components, Levels
+from ..spectrum import Isotropic, PowerLaw, Spectrum
+from ..weights import probabilities, tuples
 
 Array = NDArray[np.float64]
 
@@ -55,6 +56,7 @@ class GaussianMixture(Levels):
     spectrum: Spectrum | PowerLaw | Isotropic = field(default_factory=Isotropic)
     gram: Sequence[Any] | Array | None = None
     has_means: ClassVar[bool] = True
+    labelled: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -201,11 +203,6 @@ class GaussianMixture(Levels):
         return text + ")"
 
 
-def tuples(values: Array) -> Any:
-    """Nested tuples, which compare, hash and go to TOML."""
-    return tuple(tuples(v) for v in values) if values.ndim > 1 else tuple(values.tolist())
-
-
 def _check_gram(gram: Array) -> None:
     blocks = gram if gram.ndim == 3 else gram[None]
     scale = max(1.0, float(np.abs(gram).max(initial=0.0)))
@@ -214,15 +211,6 @@ def _check_gram(gram: Array) -> None:
     low = float(np.linalg.eigvalsh(blocks).min(initial=0.0))
     if low < -1e-10 * scale:
         raise InputError(f"gram: no vectors have these inner products: it has the negative eigenvalue {low:.3g}")
-
-
-def probabilities(given: Any, count: int) -> tuple[float, ...]:
-    weights = array("weights", given, (count,))
-    if weights.min() <= 0:
-        raise InputError(f"weights: expected numbers above zero, got {weights.min():g}; leave such a component out")
-    if abs(weights.sum() - 1) > 1e-9:
-        raise InputError(f"weights: expected a sum of one, got {weights.sum():.10g}; divide them by their sum")
-    return tuple(weights.tolist())
 
 
 def _labels(given: Any, count: int) -> tuple[int, ...]:
@@ -248,3 +236,26 @@ def _variance(given: Any, count: int, levels: int) -> Any:
     for i, value in enumerate(values):
         number(f"variance[{i}]", value, least=0)
     return tuple(values.tolist())
+
+
+def examples() -> tuple[GaussianMixture, ...]:
+    """Two and four components, of equal and of different weights and variances, on one level and on two."""
+    return (
+        GaussianMixture(means=2, variance=0.5),
+        GaussianMixture(gram=[[1, -1], [-1, 1]], weights=[0.3, 0.7], variance=[0.5, 1.0]),
+        GaussianMixture(
+            gram=[[1, -1, 0, 0], [-1, 1, 0, 0], [0, 0, 1, -1], [0, 0, -1, 1]],
+            labels=[1, 1, 0, 0],
+            variance=0.2,
+            spectrum=Spectrum([1.5, 0.5]),
+        ),
+    )
+
+
+MODEL = GaussianMixture
+REFUSED = (
+    {"means": 0},
+    {"weights": [0.5, 0.6], "means": 2},
+    {"variance": -1.0, "means": 2},
+    {"gram": [[1, 2], [2, 1]]},
+)

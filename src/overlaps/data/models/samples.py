@@ -25,12 +25,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import whole
-from ..errors import InputError
-from .covariance import PrincipalAxes, principal_axes, true_or_false
-from .inputs import Centred, Shared
-from .spectrum import Spectrum
-from .table import Source, blocks, numbers, source_path
+from ...checks import whole
+from ...errors import InputError
+from ..covariance import PrincipalAxes, principal_axes, true_or_false
+from ..inputs import Centred, Shared
+from ..spectrum import Spectrum
+from ..table import Source, blocks, numbers, source_path
 
 
 @dataclass(frozen=True, repr=False)
@@ -113,3 +113,13 @@ class Samples(Shared, Centred):
 
     def __repr__(self) -> str:
         return f"Samples({self._name}: {self._axes.source})"
+
+
+def examples() -> tuple[Samples, ...]:
+    """Rows that are not Gaussian."""
+    rows = np.random.default_rng(0).uniform(-1, 1, size=(400, 5)) * [1.0, 2.0, 1.0, 0.5, 1.0]
+    return (Samples(rows),)
+
+
+MODEL = Samples
+REFUSED = ({"source": np.array([[1.0, np.nan], [0.0, 1.0]])}, {"centre": 2, "source": np.eye(3)})

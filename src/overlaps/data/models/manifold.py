@@ -31,15 +31,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..activations import Activation
-from ..checks import array, number, whole
-from ..errors import InputError, unknown
-from . import features as matrices
-from .covariance import true_or_false
-from .inputs import Components, TeacherFields
-from .latent import Conditional, LatentMixture
-from .nonlinearity import GaussianEquivalent, Nonlinearity, gaussian_equivalent, nonlinearity
-from .realised import Realised
+from ...activations import Activation
+from ...checks import array, number, whole
+from ...errors import InputError, unknown
+from .. import features as matrices
+from ..covariance import true_or_false
+from ..inputs import Components, TeacherFields
+from ..latent import Conditional, LatentMixture
+from ..nonlinearity import GaussianEquivalent, Nonlinearity, gaussian_equivalent, nonlinearity
+from ..realised import Realised
 
 Array = NDArray[np.float64]
 
@@ -160,6 +160,7 @@ class HiddenManifold:
         return self.equivalent.a if self.centre else 0.0
 
     reads_latent = True
+    labelled = False
 
     @cached_property
     def has_means(self) -> bool:
@@ -310,3 +311,12 @@ class HiddenManifold:
             size = f", D = {self.latent_dim}" if self.ratio is None else f", D/N = {self.ratio:g}"
         text += size + ", " + ("standard normal latent" if self.latent is None else repr(self.latent))
         return f"HiddenManifold({text}{'' if self.centre else ', not centred'})"
+
+
+def examples() -> tuple[HiddenManifold, ...]:
+    """Fewer latents than inputs, and as many, for a function with a kink and for one without."""
+    return HiddenManifold(ratio=0.5), HiddenManifold(ratio=1.0, features="orthogonal", nonlinearity="tanh", seed=3)
+
+
+MODEL = HiddenManifold
+REFUSED = ({"ratio": 0.0}, {"features": "round", "ratio": 0.5}, {"nonlinearity": "sine", "ratio": 0.5})
