@@ -32,7 +32,7 @@ def test_a_verdict_that_is_not_the_recorded_one_fails(monkeypatch):
     monkeypatch.setitem(paper.claims, "plateau", dataclasses.replace(claim, expected="fails"))
     assert not papers.verify("committee", quick=True).as_recorded
     monkeypatch.setitem(paper.claims, "plateau", claim)
-    from overlaps.papers import committee
+    from overlaps.papers.committee import paper as committee
 
     monkeypatch.setattr(committee, "plateau_height", lambda k: 1.01 * k / 3.14159 * (3.14159 / 6 - k / (2 * k)))
     assert not papers.verify("committee", quick=True).as_recorded

@@ -12,7 +12,7 @@ import overlaps as ov
 from overlaps.averages import method_for
 from overlaps.laws.plateaus import Plateau, equal_rows, plateau, typical_teacher
 from overlaps.macro import EquationOfMotion
-from overlaps.papers import committee
+from overlaps.papers.committee import paper as committee
 
 DATA = np.load(Path(__file__).parent / "data" / "r002_plateau_fig4.npz")
 SIZES = [(2, 1), (2, 3), (4, 10), (3, 5)]  # units, levels

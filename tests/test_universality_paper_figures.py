@@ -20,8 +20,9 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 import overlaps as ov
-from overlaps.papers.universality import PAPER, dynamics_figures, lemma_figures, sweep, tables
+from overlaps.papers.universality import dynamics_figures, lemma_figures, sweep, tables
 from overlaps.papers.universality.model import problem, start
+from overlaps.papers.universality.paper import PAPER
 from overlaps.papers.universality.printed import TABLES
 
 FIGURES = ("fig2", "fig3", "fig4", "fig5", "figS1", "figS2", "figS3", "figS4", "table1", "table2")

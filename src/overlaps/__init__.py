@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from . import dmft as dmft
     from . import laws as laws
     from . import one_step as one_step
+    from . import papers as papers
     from . import spectra as spectra
     from .activations import Activation as Activation
     from .algorithms import FullBatch as FullBatch
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from .algorithms import GradientFlow as GradientFlow
     from .algorithms import OnlineSGD as OnlineSGD
     from .averages import gaussian_averages as gaussian_averages
-    from .comparison import Verdict as Verdict
     from .comparison import compare as compare
     from .data import GaussianInputs as GaussianInputs
     from .data import GaussianMixture as GaussianMixture
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from .data import Spectrum as Spectrum
     from .data.digits import digits as digits
     from .data.nonlinearity import gaussian_equivalent as gaussian_equivalent
-    from .discrepancy import Discrepancy as Discrepancy
     from .discrepancy import tlog_rmse as tlog_rmse
     from .errors import InputError as InputError
     from .errors import NumericalError as NumericalError
@@ -44,12 +43,9 @@ if TYPE_CHECKING:
     from .micro import train as train
     from .network import Committee as Committee
     from .network import Softmax as Softmax
-    from .power import PowerFit as PowerFit
     from .power import fit_power as fit_power
-    from .prediction import Forecast as Forecast
     from .prediction import forecast as forecast
     from .problem import Problem as Problem
-    from .scaling import Scaling as Scaling
     from .scaling import check_scaling as check_scaling
     from .start import Start as Start
     from .start import draw as draw
@@ -57,12 +53,10 @@ if TYPE_CHECKING:
     from .trajectory import Trajectory as Trajectory
     from .trajectory import load as load
 
-_MODULES = ("deep", "dmft", "laws", "one_step", "spectra")
+_MODULES = ("deep", "dmft", "laws", "one_step", "papers", "spectra")
 _HOME = {
     "Activation": "activations",
     "Committee": "network",
-    "Discrepancy": "discrepancy",
-    "Forecast": "prediction",
     "FullBatch": "algorithms",
     "GaussianInputs": "data",
     "GaussianMixture": "data",
@@ -75,16 +69,13 @@ _HOME = {
     "Loss": "losses",
     "NumericalError": "errors",
     "OnlineSGD": "algorithms",
-    "PowerFit": "power",
     "PowerLaw": "data",
     "Problem": "problem",
     "Samples": "data",
-    "Scaling": "scaling",
     "Softmax": "network",
     "Spectrum": "data",
     "Start": "start",
     "Trajectory": "trajectory",
-    "Verdict": "comparison",
     "check_scaling": "scaling",
     "compare": "comparison",
     "digits": "data.digits",
@@ -104,8 +95,6 @@ _HOME = {
 __all__ = [
     "Activation",
     "Committee",
-    "Discrepancy",
-    "Forecast",
     "FullBatch",
     "GaussianInputs",
     "GaussianMixture",
@@ -118,16 +107,13 @@ __all__ = [
     "Loss",
     "NumericalError",
     "OnlineSGD",
-    "PowerFit",
     "PowerLaw",
     "Problem",
     "Samples",
-    "Scaling",
     "Softmax",
     "Spectrum",
     "Start",
     "Trajectory",
-    "Verdict",
     "__version__",
     "check_scaling",
     "compare",
@@ -143,6 +129,7 @@ __all__ = [
     "load",
     "logtimes",
     "one_step",
+    "papers",
     "sample",
     "solve",
     "spectra",

@@ -132,13 +132,43 @@ def papers_run(
     print(f"data: {values}")
 
 
+@papers_app.command("gallery")
+def papers_gallery(
+    out: Annotated[Path, typer.Option(help="Folder of the gallery; what it holds already is not drawn again.")],
+    quick: Quick = False,
+) -> None:
+    """Draw all figures of all papers, but for those drawn before by the same code, and a page that shows them."""
+    from .papers import draw_gallery
+
+    result = draw_gallery(out, quick=quick)
+    print(result)
+    if result.trouble:
+        raise typer.Exit(1)
+
+
 @app.command()
-def verify(handle: str, quick: Quick = False) -> None:
-    """Measure the claims of a paper; exit code 1 if a verdict is not the recorded one."""
+def verify(
+    handle: Annotated[str | None, typer.Argument(help="A paper of `overlaps papers`.")] = None,
+    all_papers: Annotated[bool, typer.Option("--all", help="All papers, on all cores.")] = False,
+    quick: Quick = False,
+    json: Annotated[Path | None, typer.Option(help="File for the verdicts as JSON; it must not exist.")] = None,
+) -> None:
+    """Measure the claims of a paper, or of all; exit code 1 if a verdict is not the recorded one."""
+    import os
+
+    from .errors import InputError
     from .papers import verify as measure
 
-    report = measure(handle, quick=quick)
+    if (handle is None) != all_papers:
+        raise InputError("handle: expected a paper, or --all for all of them; `overlaps papers` lists them")
+    if json is not None and json.exists():
+        raise InputError(f"json: {json} exists; give a new file")
+    handles = [] if handle is None else [handle]
+    report = measure(*handles, quick=quick, processes=os.cpu_count() or 1)
     print(report)
+    if json is not None:
+        json.write_text(report.to_json(), encoding="utf-8")
+        print(f"verdicts: {json}")
     if not report.as_recorded:
         raise typer.Exit(1)
 

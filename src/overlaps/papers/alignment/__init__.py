@@ -4,18 +4,3 @@ Two classes of sub-Gaussian inputs, a wide network with two fixed heads, one ful
 writes β = Xᵀy/(n√N), which is b/√N here, and predicts both scores as polynomials in β·μ; its setups 1 and 2 are of this
 network, 3 and 4 of deep ones on images. What is corrected is in the statements of the claims.
 """
-
-from . import (  # noqa: F401 - each registers what it defines
-    deep_claims,
-    deep_figures,
-    formula_claims,
-    gradient_claims,
-    recall_claims,
-    recall_figures,
-    score_claims,
-    score_figures,
-    theory_claims,
-)
-from .paper import PAPER
-
-__all__ = ["PAPER"]

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
 
-from ..outliers.panels import finish
+from ..panels import finish
 from .model import KINDS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 SIMILARITY = "train-unseen similarity β·μ"
 
@@ -60,14 +58,6 @@ def all_sets(of: Callable[[str, bool], xr.Dataset], quick: bool) -> tuple[dict[s
 def joined(parts: Sequence[xr.Dataset]) -> xr.Dataset:
     """Datasets with the same coordinates and parameters as one."""
     return xr.merge(list(parts), compat="equals", join="exact", combine_attrs="override")
-
-
-def titled(figure: Figure, data: xr.Dataset) -> Figure:
-    """What the figure is drawn with, on it, in lines that fit."""
-    letters = int(13 * figure.get_figwidth())
-    lines = (part for line in data.attrs["parameters"].split("\n") for part in wrap(line, letters))
-    figure.suptitle("\n".join(lines), fontsize="medium")
-    return figure
 
 
 def recall(ax: Axes, data: xr.Dataset, title: str, name: str, *, logarithmic: bool = False) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .. import Measurement
+from ..ledger import Measurement
 from .deep_runs import metrics, pairs
 from .paper import PAPER
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import xarray as xr
 
-from ..outliers.panels import finish, panels
-from .curves import titled
+from ..panels import finish, panels, titled
 from .deep_runs import Training, metrics, pairs
 from .paper import PAPER
 
@@ -53,7 +52,7 @@ def fig4(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
         kept[f"concordance_{name}"] = W.assign_attrs(long_name=f"Kendall's W, trained with {name}")
     note = spoken(quick, Training.pair(quick), Training.pair(False), list(found))
     values = xr.Dataset(kept, attrs={"parameters": note})
-    return titled(figure, values), values
+    return titled(figure, values.attrs["parameters"]), values
 
 
 def seeds(one: xr.Dataset, name: str) -> xr.Dataset:
@@ -111,7 +110,7 @@ def table1(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
         [t.sel(column=columns) for t in tables.values()], xr.DataArray(list(tables), dims="set", name="set")
     )
     joined.attrs["parameters"] = spoken(quick, Training.metric(quick), Training.metric(False), list(tables))
-    return titled(figure, joined), joined
+    return titled(figure, joined.attrs["parameters"]), joined
 
 
 def by_seed(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
@@ -123,7 +122,7 @@ def by_seed(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     labels = [*(f"run {i}" for i in range(len(rows))), "mean"]
     figure = shown([*rows, cells(table, columns)], columns, labels)
     table.attrs["parameters"] = spoken(quick, Training.metric(quick), Training.metric(False), [name])
-    return titled(figure, table), table
+    return titled(figure, table.attrs["parameters"]), table
 
 
 @PAPER.figure(

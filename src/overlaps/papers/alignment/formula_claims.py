@@ -11,7 +11,7 @@ import numpy as np
 
 import overlaps as ov
 
-from .. import Measurement, verdict
+from ..ledger import Measurement, verdict
 from . import printed
 from .paper import PAPER
 

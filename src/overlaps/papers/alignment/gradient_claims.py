@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from .. import Measurement, verdict
+from ..ledger import Measurement, verdict
 from .model import EXPONENT, setting
 from .paper import PAPER
 

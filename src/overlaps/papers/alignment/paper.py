@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .. import Paper
+from ..ledger import Paper
 
 PAPER = Paper(
     handle="alignment",

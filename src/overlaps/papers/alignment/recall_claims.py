@@ -6,7 +6,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from .. import Measurement
+from ..ledger import Measurement
 from .model import KINDS
 from .paper import PAPER
 from .score_claims import beyond_zero

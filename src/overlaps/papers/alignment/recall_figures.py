@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import xarray as xr
 
-from ..outliers.panels import panels
-from .curves import all_sets, joined, recall, titled
+from ..panels import panels, titled
+from .curves import all_sets, joined, recall
 from .model import KINDS, NAMES
 from .paper import PAPER
 from .setups import setup1, setup2
@@ -27,7 +27,7 @@ def rows(quick: bool, name: str) -> tuple[Figure, xr.Dataset]:
         kept = data[[f"{kind}_{each}" for kind in KINDS for each in ("beta_mu", name, f"{name}_before")]]
         both.append(kept.rename({str(key): f"setup{i + 1}_{key}" for key in (*kept.data_vars, "unseen")}))
     merged = joined(both)
-    return titled(figure, merged), merged
+    return titled(figure, merged.attrs["parameters"]), merged
 
 
 @PAPER.figure(

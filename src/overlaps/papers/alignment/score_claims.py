@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from .. import Measurement
+from ..ledger import Measurement
 from .model import KINDS, Scale, setting
 from .paper import PAPER
 from .setups import SCORES, setup1, setup2

@@ -14,8 +14,8 @@ import xarray as xr
 
 import overlaps as ov
 
-from ..outliers.panels import finish, panels
-from .curves import all_sets, joined, recall, score, spread, titled, upper_axis
+from ..panels import finish, panels, titled
+from .curves import all_sets, joined, recall, score, spread, upper_axis
 from .model import KINDS, NAMES, Scale, setting
 from .paper import PAPER
 from .setups import SCORES, setup1, setup2
@@ -59,7 +59,7 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
             ax.plot(*part.T, ".", ms=3, label=f"{symbol} = {one.value:g}")
         finish(ax, f"unseen classes of setup {name[-1]}, Data 3", "along v", "across")
     data = xr.Dataset(found, attrs={"parameters": f"d = {size}, {points} samples; print shows a sketch"})
-    return titled(figure, data), data
+    return titled(figure, data.attrs["parameters"]), data
 
 
 @PAPER.figure(
@@ -83,7 +83,7 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
         for i, data in enumerate((first, second), 1)
     ]
     merged = joined(both)
-    return titled(figure, merged), merged
+    return titled(figure, merged.attrs["parameters"]), merged
 
 
 def every_set(
@@ -103,7 +103,7 @@ def every_set(
             score(ax, part, name, x, f"{NAMES[kind]}" + "\n" * (x == "e"))
             if x == "e":
                 upper_axis(ax, part)
-    return titled(figure, data), data
+    return titled(figure, data.attrs["parameters"]), data
 
 
 @PAPER.figure("figK1", "alignment and elasticity against e and β·μ in setup 1, all training sets, with theory")
@@ -141,4 +141,4 @@ def figK6(quick: bool) -> tuple[Figure, xr.Dataset]:
         ax.plot(e, slope * e, "k-", lw=1, label=f"slope v·m/√N = {slope:.3g}")
         finish(ax, NAMES[kind], "scale e", "β·μ")
     kept = data[[f"{kind}_beta_mu" for kind in KINDS]]
-    return titled(figure, data), kept
+    return titled(figure, data.attrs["parameters"]), kept

@@ -13,7 +13,7 @@ import numpy as np
 
 import overlaps as ov
 
-from .. import Measurement, verdict
+from ..ledger import Measurement, verdict
 from .model import setting
 from .paper import PAPER
 

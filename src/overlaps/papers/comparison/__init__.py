@@ -4,14 +4,3 @@ A perceptron learns two classes by any linear first-order method. The paper prov
 process have the same law (Theorem 1), takes the limit of many samples, dynamic mean-field theory (Theorem 2), and
 refines it at finite size (Algorithm 1). Its n, m, γ, θ, t and s are N, samples, ratio, W/√N, rate and momentum here.
 """
-
-from . import (  # noqa: F401 - each registers what it defines
-    fluctuation_figures,
-    formula_claims,
-    limit_claims,
-    refinement_claims,
-    training_figures,
-)
-from .paper import PAPER
-
-__all__ = ["PAPER"]

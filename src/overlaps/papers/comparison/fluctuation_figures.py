@@ -14,8 +14,7 @@ import xarray as xr
 
 import overlaps as ov
 
-from ..outliers.panels import finish
-from ..scaling.panels import panels
+from ..panels import finish, panels, titled
 from .model import LOSSES, NAMES, problem, start
 from .paper import PAPER
 from .refinement_claims import predicted, scaled_variance
@@ -94,5 +93,5 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
             else:
                 ax.plot(part["step"], part[name], style, lw=1.2, label=CURVES[name])
         finish(ax, f"{loss} loss", "step", "m Var(training error)")
-    figure.suptitle(scale.note(), fontsize="medium")
+    titled(figure, scale.note())
     return figure, data

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
-from .. import Measurement, verdict
+from ..ledger import Measurement, verdict
 from . import loops, printed
 from .mean_field import RHO, Limit
 from .model import problem, start

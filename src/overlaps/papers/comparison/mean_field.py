@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import qmc
 
 import overlaps as ov
 
-from ...averages.rules import scrambled
 from . import loops
 from .model import LENGTH, start
 
@@ -109,7 +109,8 @@ class Limit:
 
     def averages(self, log2: int = 15, seed: int = 0) -> tuple[Array, Array, Array]:
         """(31) and C_ω of (32): α (2, T), V_ω (2, T, T) and ρ E[h ωᵀ] (2, T, T) over fresh paths."""
-        h = scrambled(self.T, log2, seed)
+        half = qmc.MultivariateNormalQMC(np.zeros(self.T), rng=np.random.default_rng(seed)).random(2**log2)
+        h = np.concatenate([half, -half])
         omegas = [self.omega(h, y) for y in (0, 1)]
         alpha = np.array([RHO * omega.mean(0) for omega in omegas])
         V = np.array([RHO * omega.T @ omega / len(h) for omega in omegas])

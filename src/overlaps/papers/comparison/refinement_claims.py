@@ -15,7 +15,7 @@ from scipy.stats import norm
 
 import overlaps as ov
 
-from .. import Measurement
+from ..ledger import Measurement
 from . import loops
 from .algorithm import Passes
 from .mean_field import Limit

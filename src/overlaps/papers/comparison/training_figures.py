@@ -15,8 +15,7 @@ import xarray as xr
 
 import overlaps as ov
 
-from ..outliers.panels import finish
-from ..scaling.panels import panels
+from ..panels import finish, panels, titled
 from .model import ACTIVATIONS, COUPLING, LOSSES, NAMES, problem, start
 from .paper import PAPER
 
@@ -86,7 +85,7 @@ def draw(data: xr.Dataset, rows: Sequence[tuple[str, dict[str, Any]]], name: str
                 ax.plot(one["step"], one["theory"], f"C{i}-", lw=1, label=f"{symbol} = {value:g}")
                 ax.plot(one["step"], one["run"], f"C{i}o", ms=3)
             finish(ax, f"{title}; {case}", "step", "training error")
-    figure.suptitle(data.attrs["parameters"], fontsize="medium")
+    titled(figure, data.attrs["parameters"])
     return figure
 
 

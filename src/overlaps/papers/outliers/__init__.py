@@ -4,14 +4,3 @@ Softmax regression on k Gaussian classes, and a two-layer ReLU network on the XO
 noise of variance 1/λ, decay β. Here d is N, 1/λ the variance, classifiers x^a and first-layer rows W_i are w = W/√N,
 and time is steps × δ. The decay is that of the loss L + (β/2)|x|², so that a step subtracts δβx, not βx as in (2.1).
 """
-
-from . import (  # noqa: F401 - each registers what it defines
-    class_claims,
-    class_figures,
-    formula_claims,
-    xor_claims,
-    xor_figures,
-)
-from .paper import PAPER
-
-__all__ = ["PAPER"]

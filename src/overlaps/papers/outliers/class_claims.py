@@ -13,7 +13,7 @@ from scipy.stats import ttest_rel
 
 import overlaps as ov
 
-from .. import Measurement
+from ..ledger import Measurement
 from .formula_claims import origin, power
 from .model import classes, start
 from .paper import PAPER

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
+from ..panels import finish, panels, titled
 from .model import classes, coordinates, start
-from .panels import ALIGNMENT, PREDICTED, TIME, finish, panels
+from .panels import ALIGNMENT, PREDICTED, TIME
 from .paper import PAPER
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def alignment_figure(quick: bool, source: str, order: tuple[str, str]) -> tuple[
             f"{kind}_predicted": ("time", theory),
             f"{kind}_residual": (("time", "class"), data[f"{kind}_residual"].values),
         }
-    figure.suptitle(scale.note(source), fontsize="medium")
+    titled(figure, scale.note(source))
     axis = {"time": times, "class": np.arange(1, k + 1)}
     return figure, xr.Dataset(curves, axis, {"parameters": scale.note(source)})
 
@@ -192,7 +193,7 @@ def transition_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
         right.plot(times, overlaps[:, j], color="C3" if j == 0 else "C0", lw=0.9, label=label)
         right.plot(times, limit[:, j], **PREDICTED, label="ODE" if j == 0 else None)
     finish(right, "$x^1$ and the means", TIME, r"inner product $x^1 \cdot \mu_j$", loc="upper left")
-    figure.suptitle(scale.note(source), fontsize="medium")
+    titled(figure, scale.note(source))
     curves = {
         "eigenvalues": (("time", "rank"), values),
         "predicted_outliers": (("time", "outlier"), outliers),
@@ -272,7 +273,7 @@ def fig2_2(quick: bool) -> tuple[Figure, xr.Dataset]:
         title = f"{k} leading eigenvectors of ${NAMES[kind]}_{{11}}$; predicted to stand out: {standing}"
         finish(ax, title, "coordinate", "entry (sign: largest positive)", loc="upper right")
         curves[f"{kind}_vectors"] = (("coordinate", "rank"), vectors, {"predicted_outliers": standing})
-    figure.suptitle(scale.note("test"), fontsize="medium")
+    titled(figure, scale.note("test"))
     axis = {"coordinate": axis, "rank": np.arange(1, k + 1)}
     return figure, xr.Dataset(curves, axis, {"parameters": scale.note("test")})
 
@@ -290,7 +291,7 @@ def fig9_1(quick: bool) -> tuple[Figure, xr.Dataset]:
             mark_means(ax, scale)
             ax.set_ylim(top=1.4 * x[row, a].max())  # room for the legend
             finish(ax, f"$x^{a + 1}$ at time {time:g}", "coordinate", "entry", loc="upper right")
-    figure.suptitle(scale.note(), fontsize="medium")
+    titled(figure, scale.note())
     curves = {"classifiers": (("time", "class", "coordinate"), x)}
     names = {"time": [scale.times[0], scale.times[-1]], "class": [1, 2], "coordinate": axis}
     return figure, xr.Dataset(curves, names, {"parameters": scale.note()})
@@ -314,7 +315,7 @@ def fig9_2(quick: bool) -> tuple[Figure, xr.Dataset]:
         ax.set_ylim(0.4, 0.3 * scale.size)
         label = f"eigenvalue of ${NAMES['hessian']}_{{11}}$"
         finish(ax, f"time {time:g}", label, "number of eigenvalues", loc="upper right")
-    figure.suptitle(scale.note("test"), fontsize="medium")
+    titled(figure, scale.note("test"))
     curves = {
         "eigenvalues": (("time", "rank"), values),
         "predicted_low": ("time", np.array([p.low for p in theory])),

@@ -11,7 +11,7 @@ from scipy.stats import t
 
 import overlaps as ov
 
-from .. import Measurement, verdict
+from ..ledger import Measurement, verdict
 from . import printed
 from .model import classes, start
 from .paper import PAPER

@@ -1,23 +1,9 @@
-"""Axes and styles of the paper's figures."""
+"""Labels and styles of the paper's figures."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ..scaling.panels import panels
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-__all__ = ["ALIGNMENT", "PREDICTED", "TIME", "finish", "panels"]
-
-TIME = "time ℓδ (steps per dimension)"
+TIME = "time ℓδ (samples per input dimension)"
 ALIGNMENT = "alignment ρ"
 PREDICTED: dict[str, Any] = {"color": "k", "ls": "--", "lw": 1.0}
-
-
-def finish(ax: Axes, title: str, x: str, y: str, **where: Any) -> None:
-    """Labels, a title and a legend, with options of the legend."""
-    ax.set(xlabel=x, ylabel=y)
-    ax.set_title(title, fontsize="medium")
-    ax.legend(fontsize="small", **where)

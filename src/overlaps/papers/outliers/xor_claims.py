@@ -15,7 +15,7 @@ from scipy.stats import beta, chisquare, fisher_exact, norm
 
 import overlaps as ov
 
-from .. import Measurement, verdict
+from ..ledger import Measurement, verdict
 from . import printed
 from .class_claims import leaves, misalignment, whole
 from .formula_claims import power

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
+from ..panels import finish, panels, titled
 from .model import start, xor
-from .panels import ALIGNMENT, PREDICTED, TIME, finish, panels
+from .panels import ALIGNMENT, PREDICTED, TIME
 from .paper import PAPER
 from .xor_claims import sets
 
@@ -134,7 +135,7 @@ def alignment_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
             f"{kind}_readout_population": ("time", predicted_readout),
         }
     figure.colorbar(colors, ax=axes[1], label=f"$|v_i|$ at time {times[-1]:g}")
-    figure.suptitle(scale.note(source), fontsize="medium")
+    titled(figure, scale.note(source))
     axis = {"time": times, "unit": np.arange(1, scale.units + 1)}
     return figure, xr.Dataset(curves, axis, {"parameters": scale.note(source)})
 
@@ -160,7 +161,7 @@ def readout_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
         draw_values(ax, times, values, exact, 4)
         finish(ax, f"block vv of ${NAMES[kind]}$", TIME, "eigenvalue", loc="best")
         curves |= {f"{kind}_values": (("time", "rank"), values), f"{kind}_population": (("time", "rank"), exact)}
-    figure.suptitle(scale.note(source), fontsize="medium")
+    titled(figure, scale.note(source))
     axis = {"time": times, "rank": np.arange(1, scale.units + 1)}
     return figure, xr.Dataset(curves, axis, {"parameters": scale.note(source)})
 
@@ -232,7 +233,7 @@ def fig2_6(quick: bool) -> tuple[Figure, xr.Dataset]:
         finish(ax, f"{j + 1} of 4 hidden classes discerned", TIME, "eigenvalue", loc="best")
     note = f"block vv of the G-matrix; K = {FEW_UNITS}, d = {size}, λ = 100, β = 0.02, δ = 1/d; 10 d test samples"
     note += "\nquick: d = 200 instead of 1000" * quick
-    figure.suptitle(note, fontsize="medium")
+    titled(figure, note)
     curves = {
         "values": (("classes", "time", "rank"), values),
         "population": (("classes", "time", "rank"), exact),

@@ -4,18 +4,3 @@ Student (√M/K) Σ g(x_i), teacher (1/√M) Σ g(y_n), fields x = J·ξ/√N, o
 of L eigenvalues ∝ l^-(1+β), each on N/L dimensions. Figures and claims keep the paper's parameters; formulas that the
 paper prints otherwise than they follow from its equations are in `printed`, where the claims measure both.
 """
-
-from . import (  # noqa: F401 - each registers what it defines
-    feature_figures,
-    formula_claims,
-    late_claims,
-    late_figures,
-    linear_claims,
-    linear_figures,
-    plateau_claims,
-    plateau_figures,
-    sum_figures,
-)
-from .paper import PAPER
-
-__all__ = ["PAPER"]

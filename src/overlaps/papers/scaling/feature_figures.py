@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from .panels import PRINTED, band, finish, panels, step_times
+from ..panels import band, panels, step_times
+from .panels import PRINTED, log_log
 from .paper import PAPER
 from .partial import gaussian_runs, random_basis, rotated, sample_runs
 from .printed import eq11
@@ -63,7 +64,7 @@ def _synthetic(ax: Axes, quick: bool) -> xr.Dataset:
         ax.plot(times, curves[0, i], "k--", lw=1, label="(11) corrected" if n == TRAINED[-1] else None)
         ax.plot(times, curves[2, i], **PRINTED, label="(11) as printed" if n == TRAINED[-1] else None)
     few = "; 4 runs instead of 50,\nto time 100 instead of 10000" * quick
-    finish(ax, f"SGD at N = L = 256, β = 1, η = 0.05, σ = 0.01{few}")
+    log_log(ax, f"SGD at N = L = 256, β = 1, η = 0.05, σ = 0.01{few}")
     values = {
         "sgd": (("trained", "run", "time"), sgd),
         "integral": (("trained", "time"), curves[0]),
@@ -87,7 +88,7 @@ def _real(ax: Axes, quick: bool, data: Path | None) -> xr.Dataset:
         band(ax, times, sgd[i], f"C{i}", f"$N_l$ = {n}")
         ax.plot(times, theory[0, i], "k--", lw=1, label="(10), measured spectrum" if i == trained.size - 1 else None)
     few = ";\n10 runs instead of 50, to time 100 instead of 1000" * quick
-    finish(ax, f"{name}: SGD on its rows, N = {size}, η = 0.05, σ = 0.01{few}")
+    log_log(ax, f"{name}: SGD on its rows, N = {size}, η = 0.05, σ = 0.01{few}")
     ax.set_ylim(top=2.5 * theory.max())  # room for the legend
     values = {
         "real_sgd": (("real_trained", "run_right", "real_time"), sgd),
@@ -120,7 +121,7 @@ def fig14(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
         values["power_law"] = ("rank", law)
         ax.plot(rank, law, "C1--", label=f"$k^{{-(1+\\beta)}}$, β = {fit.beta}")
         ax.axvspan(*fit.range, color="C1", alpha=0.1, lw=0, label="fitted range")
-    finish(
+    log_log(
         ax,
         f"{name}, N = {samples.eigenvalues.size}\n" + fill(verdict, 70),
         "rank k",
@@ -164,7 +165,7 @@ def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
     few = (
         "4 runs instead of 300, to time 100 instead of 10000" if quick else "300 runs, after time 1000 the ratio of 30"
     )
-    finish(ax, f"a random basis, N = L = 256, β = 1, η = 0.05, σ = 0.01\n{few}")
+    log_log(ax, f"a random basis, N = L = 256, β = 1, η = 0.05, σ = 0.01\n{few}")
     values = {
         "sgd_mean": (("trained", "time"), mean),
         "sgd_error": (("trained", "time"), error),
@@ -196,7 +197,7 @@ def fig16(quick: bool) -> tuple[Figure, xr.Dataset]:
         ax.plot(trained, outside[:, i].mean(0), color=f"C{i}", ls="--", label=f"β = {beta:g}, random bases, (88)")
     few = f"; {bases} random bases{' instead of 100' * quick}"
     for ax in axes:
-        finish(ax, f"N = L = 1024, σ = 0.01{few}", "trained directions $N_l$", "error after long training")
+        log_log(ax, f"N = L = 1024, σ = 0.01{few}", "trained directions $N_l$", "error after long training")
     return figure, xr.Dataset(
         {"eigenbasis": (("beta", "trained"), own), "random_bases": (("basis", "beta", "trained"), outside)},
         {"beta": list(betas), "trained": trained},

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import overlaps as ov
 
-from .. import Measurement, verdict
+from ..ledger import Measurement, verdict
 from . import printed
 from .model import committee
 from .paper import PAPER

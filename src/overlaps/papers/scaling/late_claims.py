@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from .. import Measurement, verdict
+from ..ledger import Measurement, verdict
 from . import printed
 from .formula_claims import deviation
 from .late_figures import from_then_on, typical_run

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
+from ..panels import panels, titled
 from .model import committee
 from .panels import ERROR, PRINTED, TIME
 from .paper import PAPER
@@ -47,12 +48,11 @@ def from_then_on(result: ov.Trajectory, begin: float) -> tuple[Array, dict[str, 
 @PAPER.figure("fig6", "late decay of erf students: power laws in simulations, and the closed form for L = 9")
 def figure6(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Left: SGD, K = M = 40, η = .01, σ = 1e-6, L = N = 512, ten starts. Right: K = M = 2, η = .25, β = 1, L = 9."""
-    import matplotlib.pyplot as plt
 
     size, units, rate, starts = (64, 4, 0.2, 2) if quick else (512, 40, 0.01, 10)
     betas = [0.5, 0.75, 1.0, 1.25, 1.5]
     times = ov.logtimes(1 / rate, 50_000 * 0.01 / rate / (1 if not quick else 2), 60)
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.4), layout="constrained")
+    figure, axes = panels(1, 2)
     means = []
     for i, beta in enumerate(betas):
         problem = committee(size, beta, rate, students=units, teachers=units)
@@ -92,9 +92,8 @@ def figure6(quick: bool) -> tuple[Figure, xr.Dataset]:
 )
 def figure20(quick: bool) -> tuple[Figure, xr.Dataset]:
     """K = M = 2, η = .25, β = 1, first order; reference point α₀ = 1000."""
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 3, figsize=(14, 4.2), layout="constrained")
+    figure, axes = panels(1, 3)
     t = np.linspace(0, 3000, 151 if quick else 601)
     data = xr.Dataset(coords={"time": t})
     for i, levels in enumerate((3, 9)):
@@ -118,5 +117,5 @@ def figure20(quick: bool) -> tuple[Figure, xr.Dataset]:
         data = data.assign_coords(later=later)
     axes[0].set(yscale="log", xlabel=TIME, ylabel=ERROR)
     axes[0].legend()
-    figure.suptitle("K = M = 2, η = 0.25, β = 1, typical teacher, first order in the rate")
+    titled(figure, "K = M = 2, η = 0.25, β = 1, typical teacher, first order in the rate")
     return figure, data

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from .. import Measurement
+from ..ledger import Measurement
 from .model import committee
 from .paper import PAPER
 from .partial import random_basis, rotated

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
+from ..panels import band, panels, step_times, titled
 from .model import committee
-from .panels import PRINTED, band, finish, panels, step_times
+from .panels import PRINTED, log_log
 from .paper import PAPER
 from .printed import eq6
 
@@ -42,7 +43,7 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     left.plot(t, limit, label="any rate, (6) corrected, N → ∞ at L = 128")
     left.plot(t, exact, color="C3", ls="-.", label="exact mean of SGD at N = L = 128 (rare runs)")
     critical = ov.laws.critical_rate(spectrum, N)
-    finish(left, f"β = 1, η = 1, σ² = 1; the mean of SGD\nat N = L = 128 diverges from η = {critical:.4f} on")
+    log_log(left, f"β = 1, η = 1, σ² = 1; the mean of SGD\nat N = L = 128 diverges from η = {critical:.4f} on")
     left.set_ylim(top=3 * exact[0])
 
     N, rate, runs = 256, 0.1, 2 if quick else 5
@@ -57,7 +58,7 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     band(right, times, errors, "C0", f"SGD, mean of {runs} initialisations")
     right.plot(times, mean, "k:", lw=1, label="exact mean of SGD")
     right.plot(times, integral, "C1--", label="integral, (9)")
-    finish(right, f"N = L = 256, β = 0.75, η = 0.1, σ = 0.01{'; 2 runs instead of 5' * quick}")
+    log_log(right, f"N = L = 256, β = 0.75, η = 0.1, σ = 0.01{'; 2 runs instead of 5' * quick}")
     data = xr.Dataset(
         {
             "small_rate": ("time_left", small),
@@ -98,9 +99,9 @@ def fig13(quick: bool) -> tuple[Figure, xr.Dataset]:
             ax.plot(t, curves[3, i], **PRINTED, label="(6) as printed")
         else:
             ax.plot([], [], **PRINTED, label="(6) as printed: zero")
-        finish(ax, f"η = {rate:g}")
+        log_log(ax, f"η = {rate:g}")
     critical = ov.laws.critical_rate(spectrum, N)
-    figure.suptitle(f"N = 128, β = 1, σ² = 0; the exact mean at N = L = 128 diverges from η = {critical:.4f} on")
+    titled(figure, f"N = 128, β = 1, σ² = 0; the exact mean at N = L = 128 diverges from η = {critical:.4f} on")
     names = ("small_rate", "any_rate", "exact_mean", "as_printed")
     data = {name: (("rate", "time"), curve) for name, curve in zip(names, curves, strict=True)}
     return figure, xr.Dataset(
@@ -126,8 +127,8 @@ def fig10(quick: bool) -> tuple[Figure, xr.Dataset]:
             k, weights = np.arange(1, L + 1), mode_spectrum(L, beta, 1.0)[1]
             ax.plot(k, weights, ".-", ms=3, lw=1, color=plt.colormaps["viridis"](i / len(COUNTS)), label=f"L = {L}")
             data[f"weights_beta{beta:g}_L{L}"] = (f"k_L{L}", weights, {"beta": beta, "levels": L})
-        finish(ax, f"β = {beta:g}", "rank k", r"$L\, b_k\, |\lambda_{B,k}|\,/\,(2-\eta)$", columns=2)
-    figure.suptitle("weights of the modes at η = 1; for η → 0 they are the eigenvalues of the covariance")
+        log_log(ax, f"β = {beta:g}", "rank k", r"$L\, b_k\, |\lambda_{B,k}|\,/\,(2-\eta)$", columns=2)
+    titled(figure, "weights of the modes at η = 1; for η → 0 they are the eigenvalues of the covariance")
     return figure, data
 
 
@@ -143,8 +144,8 @@ def fig11(quick: bool) -> tuple[Figure, xr.Dataset]:
         for j, beta in enumerate(betas):
             ax.plot(k, weights[i, j], color=f"C{j}", label=f"β = {beta:g}")
             ax.plot(k, omega[j], color=f"C{j}", ls="--", lw=1)
-        finish(ax, f"η = {rate:g}", "rank k", r"$L\, b_k\, |\lambda_{B,k}|\,/\,(2-\eta)$")
-    figure.suptitle("L = 40; dashed: eigenvalues of the covariance")
+        log_log(ax, f"η = {rate:g}", "rank k", r"$L\, b_k\, |\lambda_{B,k}|\,/\,(2-\eta)$")
+    titled(figure, "L = 40; dashed: eigenvalues of the covariance")
     return figure, xr.Dataset(
         {"weights": (("rate", "beta", "k"), weights), "eigenvalues": (("beta", "k"), omega)},
         {"rate": list(rates), "beta": list(betas), "k": k},
@@ -170,7 +171,7 @@ def fig12(quick: bool) -> tuple[Figure, xr.Dataset]:
             name = f"rate{rate:g}_beta{beta:g}_L{L}"
             data[f"eigenvalues_{name}"] = (f"k_L{L}", values)
             data[f"gap_{name}"] = (f"k_L{L}", gap)
-        finish(axes[column], f"η = {rate:g}, β = {beta:g}", "rank k", r"$|\lambda_{B,k}|$", columns=2)
+        log_log(axes[column], f"η = {rate:g}, β = {beta:g}", "rank k", r"$|\lambda_{B,k}|$", columns=2)
         gap_label = r"$2\,\omega_k - |\lambda_{B,k}|$"
-        finish(axes[column + 2], f"η = {rate:g}, β = {beta:g}", "rank k", gap_label, columns=2)
+        log_log(axes[column + 2], f"η = {rate:g}, β = {beta:g}", "rank k", gap_label, columns=2)
     return figure, data

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from .. import Measurement, verdict
+from ..ledger import Measurement, verdict
 from . import printed
 from .formula_claims import deviation
 from .model import committee

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
+from ..panels import panels, titled
 from .model import committee
 from .panels import ERROR, TIME
 from .paper import PAPER
@@ -61,9 +62,8 @@ def predicted_end(result: ov.Trajectory, law: ov.laws.Plateau, begin: float) -> 
 )
 def figure1(quick: bool) -> tuple[Figure, xr.Dataset]:
     """N = 1024, η = .1, β = 1, σ = .01; the equation of motion, and one run of SGD each unless quick."""
-    import matplotlib.pyplot as plt
 
-    figure, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
+    figure, (ax,) = panels(1, 1)
     numbers, times = [1, 4, 16, 64], np.linspace(0, 3500, 141 if quick else 701)
     curves, runs = [], []
     for i, levels in enumerate(numbers):
@@ -88,11 +88,10 @@ def figure1(quick: bool) -> tuple[Figure, xr.Dataset]:
 @PAPER.figure("fig4", "R, Q and error on the plateau of four erf students, with the heights and the length predicted")
 def figure4(quick: bool) -> tuple[Figure, xr.Dataset]:
     """L = 10, M = K = 4; insets: the plateau with the heights of unequal and of averaged teacher rows."""
-    import matplotlib.pyplot as plt
 
     result, law, rows = random_plateau(10, 4, np.linspace(0, 7000, 281 if quick else 1401))
     t, error = result.time, result.data["error"].values[0]
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    figure, axes = panels(1, 3)
     for ax, name, heights, mean in ((axes[0], "R", law.R, rows.R[0]), (axes[1], "Q", law.Q, rows.Q)):
         _draw_plateau(ax, t, result.data[name].values[0], np.atleast_1d(heights), float(mean), (300, 1000))
         ax.set(ylabel=f"{name}⁽¹⁾")
@@ -103,7 +102,7 @@ def figure4(quick: bool) -> tuple[Figure, xr.Dataset]:
         axes[2].axvline(x, color="C3", ls=":", label=words)
     axes[2].set(xlim=(100, 4500), ylim=(0.97 * law.error, 1.005 * law.error), xlabel=TIME, ylabel=ERROR)
     axes[2].legend(fontsize="small")
-    figure.suptitle("M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, one random start, first order in the rate")
+    titled(figure, "M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, one random start, first order in the rate")
     data = result.data[["R", "Q", "error"]].isel(run=0)
     data["plateau_R"] = "teacher", law.R
     return figure, data.assign_attrs(
@@ -129,33 +128,31 @@ def _draw_plateau(ax: Axes, t: Array, values: Array, heights: Array, mean: float
 @PAPER.figure("fig18", "higher-order overlaps on the plateau, with the corrected heights of eq. (98)")
 def figure18(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Orders 4 and 6 of the run of figure 4; dashed: exact heights, dotted: (T⁽ˡ⁾+D⁽ˡ⁾)/(T⁽¹⁾+D⁽¹⁾) times the first."""
-    import matplotlib.pyplot as plt
 
     result, law, rows = random_plateau(10, 4, np.linspace(0, 7000, 281 if quick else 1401))
     omega, t = result.data["eigenvalue"].values, result.time
-    figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+    figure, axes = panels(2, 2)
     data = xr.Dataset(coords={"time": t})
     for i, order in enumerate((4, 6)):
         for j, name in enumerate(("R", "Q")):
             values = moment(result, name, order)
             levels, averaged = (getattr(x, f"{name}_levels") for x in (law, rows))
             heights, mean = omega**order @ levels, float(np.mean(omega**order @ averaged))
-            _draw_plateau(axes[i, j], t, values, np.atleast_1d(heights), mean, (250, 1000))
-            axes[i, j].set_ylabel(f"{name}⁽{'⁴⁶'[i]}⁾")
+            _draw_plateau(axes[2 * i + j], t, values, np.atleast_1d(heights), mean, (250, 1000))
+            axes[2 * i + j].set_ylabel(f"{name}⁽{'⁴⁶'[i]}⁾")
             data[f"{name}{order}"] = ("time", "i", f"j_{name}"), values
             data[f"{name}{order}_plateau"] = (f"rows_{name}",), np.atleast_1d(heights)
-    figure.suptitle("M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, first order in the rate")
+    titled(figure, "M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, first order in the rate")
     return figure, data
 
 
 @PAPER.figure("fig17", "height of the plateau for several numbers of eigenvalues, against the fixed point")
 def figure17(quick: bool) -> tuple[Figure, xr.Dataset]:
     """L = 2, 8, 10, 12; dashed: the exact fixed point for unequal rows, dotted: rows averaged."""
-    import matplotlib.pyplot as plt
 
     numbers, times = [2, 8, 10, 12], np.linspace(0, 1750, 71 if quick else 351)
     curves, heights, averaged = [], [], []
-    figure, ax = plt.subplots(figsize=(6.5, 4.2), layout="constrained")
+    figure, (ax,) = panels(1, 1)
     for i, levels in enumerate(numbers):
         result, law, rows = random_plateau(levels, 4, times)
         curves.append(result.data["error"].values[0])
@@ -176,15 +173,14 @@ def figure17(quick: bool) -> tuple[Figure, xr.Dataset]:
 @PAPER.figure("fig19", "length of the plateau, predicted from its start at α = 500")
 def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Left: M = 4 and L = 2, 4, 6, 8. Right: L = 10 and M = 2, 3, 4, 6, 8 (the paper does not say which L)."""
-    import matplotlib.pyplot as plt
 
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    figure, axes = panels(1, 2)
     data = xr.Dataset()
-    panels = (
+    cases = (
         ("L", [2, 4, 6, 8], np.linspace(0, 7000, 141 if quick else 701), (0.0066, 0.00725)),
         ("M", [2, 3] if quick else [2, 3, 4, 6, 8], np.linspace(0, 10_000, 201 if quick else 1001), (0, 0.0105)),
     )
-    for ax, (name, numbers, times, shown) in zip(axes, panels, strict=True):
+    for ax, (name, numbers, times, shown) in zip(axes, cases, strict=True):
         curves, ends = [], []
         for i, n in enumerate(numbers):
             result, law, _ = random_plateau(n, 4, times) if name == "L" else random_plateau(10, n, times)
@@ -204,20 +200,19 @@ def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
         data[f"end_{name}"] = name, ends
         data = data.assign_coords({name: numbers, f"time_{name}": times})
     words = "N = 7000, σ = 0.01, β = 0.25, η = 0.1, first order; dashed: predicted end of the plateau"
-    figure.suptitle(words + (" (quick: the paper has M = 2 to 8)" if quick else ""))
+    titled(figure, words + (" (quick: the paper has M = 2 to 8)" if quick else ""))
     return figure, data
 
 
 @PAPER.figure("fig5", "plateaus of SGD with one eigenvalue per dimension: against the width, and against their number")
 def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
     """η = .01, σ = 1e-6, β = .25; dashed: the height of the fixed point for the teacher drawn."""
-    import matplotlib.pyplot as plt
 
     # quick: a tenth of the size and ten times the rate
     size, rate = (64, 0.1) if quick else (512, 0.01)
     left = ("M", [2, 3] if quick else [6, 8, 10, 32, 40], 16_000 * 0.01 / rate)
     right = ("L", [8, 32, 64] if quick else [25, 50, 100, 250, 500], 70_000 * 0.01 / rate)
-    figure, axes = plt.subplots(1, 2, figsize=(11, 4.2), layout="constrained")
+    figure, axes = panels(1, 2)
     data = xr.Dataset()
     for ax, (name, numbers, last) in zip(axes, (left, right), strict=True):
         times = np.linspace(0, last / 4 if quick else last, 201)
@@ -239,5 +234,5 @@ def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
     axes[0].set_title(f"L = N = {size}")
     axes[1].set_title(f"M = K = {3 if quick else 6}, N = {size if quick else 500}")
     words = f"one run of SGD each, β = 0.25, η = {rate:g}, σ = 1e-6"
-    figure.suptitle(words + (" (quick: the paper has L = N = 512, M = 6 to 40, η = 0.01)" if quick else ""))
+    titled(figure, words + (" (quick: the paper has L = N = 512, M = 6 to 40, η = 0.01)" if quick else ""))
     return figure, data

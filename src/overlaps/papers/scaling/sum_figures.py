@@ -18,7 +18,8 @@ from scipy.special import gamma, gammaincc, zeta
 
 import overlaps as ov
 
-from .panels import finish, panels
+from ..panels import panels, titled
+from .panels import log_log
 from .paper import PAPER
 
 if TYPE_CHECKING:
@@ -75,11 +76,11 @@ def draw(settings: list[tuple[float, float, float]], kinds: tuple[str, ...]) -> 
         begin = ov.laws.window(spectrum, rate).low
         if t[0] * 1.05 < begin < last:
             ax.axvline(begin, color="0.6", lw=0.8, ls=":", label="α = 1/(2 η ω₊)")
-        finish(ax, f"β = {beta:g}, η = {rate:.3g}")
+        log_log(ax, f"β = {beta:g}, η = {rate:.3g}")
         for kind in ("sum", *kinds):
             data[f"{kind}_{i}"] = (f"time_{i}", curves[kind], {"beta": beta, "rate": rate})
         data = data.assign_coords({f"time_{i}": t})
-    figure.suptitle("N = L = 128, σ² = 1")
+    titled(figure, "N = L = 128, σ² = 1")
     return figure, data
 
 

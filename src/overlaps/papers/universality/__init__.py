@@ -4,17 +4,3 @@ The teacher reads the latent C (D = 500), the student x = sign(Fᵀ C/√D) (N =
 of m components of unit variance with means drawn from U[−α, α), as it is or standardised. What the text leaves open,
 and what its conclusion hangs on, is whether the component is drawn once for a sample or anew for each coordinate.
 """
-
-from . import (  # noqa: F401 - each registers what it defines
-    discrepancy_figures,
-    dynamics_figures,
-    equation_claims,
-    lemma_claims,
-    lemma_figures,
-    mixture_claims,
-    table_claims,
-    tables,
-)
-from .paper import PAPER
-
-__all__ = ["PAPER"]

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import xarray as xr
 
-from ..outliers.panels import finish
-from ..scaling.panels import panels
+from ..panels import finish, panels, titled
 from .model import LABELS, VARIABLES
 from .paper import PAPER
 from .sweep import Scale, sweep
@@ -92,7 +91,7 @@ def discrepancy_figure(activation: str, standardised: bool, quick: bool) -> tupl
             ax.set(xscale="log", yscale="log")
             finish(ax, f"${name}$, {text}", "KL divergence per coordinate (nats)", f"tLog-RMSE $M({name})$")
     how = "standardised" if standardised else "as they are"
-    figure.suptitle(f"{activation}, mixtures {how}, {Scale.of(quick).note()}", fontsize="medium")
+    titled(figure, f"{activation}, mixtures {how}, {Scale.of(quick).note()}")
     return figure, data
 
 

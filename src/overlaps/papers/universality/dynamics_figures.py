@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from ..scaling.panels import panels, step_times
+from ..panels import panels, step_times, titled
 from .model import LABELS, SIZE, STEPS, problem, start
 from .paper import PAPER
 
@@ -158,7 +158,7 @@ def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset
             ax.set(xscale="log", xlabel="time (samples per input dimension)", ylabel=title)
             ax.set_title(f"{title}, {text}", fontsize="medium")
         axes[row * len(TITLES)].legend(fontsize="small")
-    figure.suptitle(data.attrs["parameters"], fontsize="medium")
+    titled(figure, data.attrs["parameters"])
     return figure, data
 
 

@@ -16,7 +16,7 @@ from scipy.integrate import quad
 
 import overlaps as ov
 
-from .. import Measurement, verdict
+from ..ledger import Measurement, verdict
 from . import printed
 from .model import RATE, problem, start
 from .paper import PAPER

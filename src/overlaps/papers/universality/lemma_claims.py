@@ -14,7 +14,7 @@ from scipy.special import erf
 
 import overlaps as ov
 
-from .. import Measurement, verdict
+from ..ledger import Measurement, verdict
 from . import printed
 from .equation_claims import BATCH, covariances, fields, groups, power
 from .model import listed, problem

@@ -34,8 +34,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from ..outliers.panels import finish
-from ..scaling.panels import panels
+from ..panels import finish, panels, titled
 from .lemma_claims import FUNCTIONS
 from .paper import PAPER
 from .sweep import divergences
@@ -108,7 +107,7 @@ def figS1(quick: bool) -> tuple[Figure, xr.Dataset]:
     note = f"{repeats:,} means of {samples:,} samples; lines: N(a, (c − a²)/n)"
     if quick:
         note += "\nquick: 1000 means of 500 samples instead of 10,000 of 1000"
-    figure.suptitle(note, fontsize="medium")
+    titled(figure, note)
     names = {"mixture": list(MIXTURES), "function": list(FUNCTIONS)}
     means = np.array([[drawn[mixture][f] for f in FUNCTIONS] for mixture in MIXTURES])
     found = {
@@ -150,7 +149,7 @@ def figS2(quick: bool) -> tuple[Figure, xr.Dataset]:
     note = f"D = {dimension}, {mixtures} mixtures"
     if quick:
         note += "\nquick: D = 100 instead of 500, 5 mixtures instead of 20"
-    figure.suptitle(note, fontsize="medium")
+    titled(figure, note)
     nats = {"units": "nats per dimension"}
     dims = ("components", "bound", "mixture")
     names = ("coordinate", "joint", "joint_lower", "joint_upper")

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from .. import Measurement, verdict
+from ..ledger import Measurement, verdict
 from .model import LABELS, SIZE, STEPS, VARIABLES, listed, problem, start
 from .paper import PAPER
 
@@ -42,7 +42,7 @@ class Ground:
         """SGD on a latent."""
         return ov.train(*self.begin(latent), self.times, runs=runs, seed=seed, progress=False)
 
-    def distance(self, latent: ov.LatentMixture | None, runs: int, seed: int = 0) -> ov.Discrepancy:
+    def distance(self, latent: ov.LatentMixture | None, runs: int, seed: int = 0) -> float:
         """M of runs on a latent."""
         return ov.tlog_rmse(self.theory, self.train(latent, runs, seed), VARIABLES)
 

@@ -35,7 +35,7 @@ from tqdm.auto import tqdm
 
 import overlaps as ov
 
-from ..scaling.panels import step_times
+from ..panels import step_times
 from .model import LABELS, SIZE, STEPS, VARIABLES, problem, start
 
 Array = NDArray[np.float64]

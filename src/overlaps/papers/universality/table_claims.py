@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 import overlaps as ov
 
-from .. import Measurement, verdict
+from ..ledger import Measurement, verdict
 from . import printed
 from .equation_claims import power
 from .mixture_claims import ACTIVATIONS, Ground, row, scale

@@ -21,7 +21,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from ..scaling.panels import panels
+from ..panels import panels, titled
 from .model import LABELS
 from .paper import PAPER
 from .printed import TABLES
@@ -107,7 +107,7 @@ def table_figure(activation: str, quick: bool) -> tuple[Figure, xr.Dataset]:
         ]
         title = f"here, {what}: mean ± standard error (mean over the half selected as in the paper)"
         draw(ax, title, rows, [*cells, text(mine["size"].values)])
-    figure.suptitle(f"{activation}, m = {COMPONENTS}, standardised, {data.attrs['parameters']}", fontsize="medium")
+    titled(figure, f"{activation}, m = {COMPONENTS}, standardised, {data.attrs['parameters']}")
     return figure, data
 
 

@@ -25,7 +25,8 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from . import Measurement, Paper
+from ..ledger import Measurement, Paper
+from ..panels import panels, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -137,16 +138,15 @@ def specialisation(quick: bool) -> Measurement:
 @PAPER.figure("overlaps", "error, R and Q against time for K = M = 3, rate 0.1: symmetric plateau, then specialisation")
 def figure_overlaps(quick: bool) -> tuple[Figure, xr.Dataset]:
     """The figure of the paper, with the plateau of its formula."""
-    import matplotlib.pyplot as plt
 
     units, rate = 3, 0.1
     times = np.linspace(0, 8000, 201 if quick else 1001)
     result = ov.solve(problem(units, rate), random_start(units, rate), times)
-    figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
+    figure, axes = panels(1, 3)
     for ax, name in zip(axes, ("error", "R", "Q"), strict=True):
         result.plot(name, ax)
         ax.set_xscale("linear")
     axes[0].axhline(plateau_height(units), color="0.6", ls="--", label="plateau for vanishing rate")
     axes[0].legend()
-    figure.suptitle(f"K = M = {units}, rate {rate}, isotropic inputs")
+    titled(figure, f"K = M = {units}, rate {rate}, isotropic inputs")
     return figure, result.data

@@ -1,0 +1,49 @@
+"""Panels that the figures of all papers are made of."""
+
+from __future__ import annotations
+
+from textwrap import wrap
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
+    """A figure of rows × columns axes, row by row."""
+    import matplotlib.pyplot as plt
+
+    figure, axes = plt.subplots(rows, columns, figsize=(5.6 * columns, 4.2 * rows), layout="constrained", squeeze=False)
+    return figure, list(axes.flat)
+
+
+def finish(ax: Axes, title: str, x: str, y: str, **where: Any) -> None:
+    """Labels, a title and a legend, with options of the legend."""
+    ax.set(xlabel=x, ylabel=y)
+    ax.set_title(title, fontsize="medium")
+    ax.legend(fontsize="small", **where)
+
+
+def titled(figure: Figure, text: str) -> Figure:
+    """What a figure is drawn with, on it, in lines that fit."""
+    letters = int(13 * figure.get_figwidth())
+    lines = (part for line in text.split("\n") for part in wrap(line, letters))
+    figure.suptitle("\n".join(lines), fontsize="medium")
+    return figure
+
+
+def band(ax: Axes, times: NDArray[np.float64], values: NDArray[np.float64], color: str, label: str) -> None:
+    """Mean over runs (runs, times) with a band of its standard error."""
+    mean, error = values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values))
+    ax.plot(times, mean, color=color, label=label)
+    ax.fill_between(times, mean - error, mean + error, color=color, alpha=0.25, lw=0)
+
+
+def step_times(size: int, last: float, count: int, first: float = 1.0) -> NDArray[np.float64]:
+    """About `count` logarithmically spaced times from `first` to `last`, each after a whole number of steps."""
+    steps = np.unique(np.geomspace(first * size, last * size, count).round())
+    return steps / size

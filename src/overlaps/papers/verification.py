@@ -1,0 +1,184 @@
+"""Measuring claims: each verdict next to the recorded one, of one paper or of all."""
+
+from __future__ import annotations
+
+import json
+import os
+import time as clock
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+
+from ..errors import InputError, NumericalError
+from .index import paper, papers
+from .ledger import VERDICTS, Claim, Measurement
+
+
+@dataclass(frozen=True)
+class Row:
+    """A claim of a paper and what was measured of it, or the trouble that kept it from being measured."""
+
+    handle: str
+    claim: Claim
+    measured: Measurement | None
+    trouble: str
+    seconds: float
+
+    @property
+    def as_recorded(self) -> bool:
+        """Whether it was measured, with the recorded verdict."""
+        return self.measured is not None and self.measured.verdict == self.claim.expected
+
+    def __repr__(self) -> str:
+        m, claim = self.measured, self.claim
+        found = "not measured" if m is None else m.verdict
+        result = self.trouble if m is None else f"{m.value:.6g} ± {m.error:.1g}{'; ' + m.note if m.note else ''}"
+        return "\n".join(
+            (
+                f"{'ok ' if self.as_recorded else 'NOT'} {claim.name}: {found} (recorded: {claim.expected}), "
+                f"{self.seconds:.1f} s",
+                f"      says: {claim.statement}",
+                f"      how: {claim.method}",
+                f"      measured: {result}",
+            )
+        )
+
+
+@dataclass(frozen=True)
+class Report:
+    """Measured claims next to the recorded verdicts.
+
+    Attributes
+    ----------
+    rows: one per claim, paper by paper.
+    quick: whether they were measured at reduced sizes.
+    """
+
+    rows: tuple[Row, ...]
+    quick: bool
+
+    @property
+    def as_recorded(self) -> bool:
+        """Whether every claim was measured, with the recorded verdict."""
+        return all(row.as_recorded for row in self.rows)
+
+    @property
+    def handles(self) -> list[str]:
+        """The papers, in order."""
+        return list(dict.fromkeys(row.handle for row in self.rows))
+
+    def summary(self) -> str:
+        """A table of the papers: how many claims came out how, and whether as recorded."""
+        head = ["paper", "claims", *VERDICTS, "not measured", "as recorded", "seconds"]
+        lines = [head]
+        for name in [*self.handles, "all"] if len(self.handles) > 1 else self.handles:
+            rows = [row for row in self.rows if name in (row.handle, "all")]
+            count = Counter(row.measured.verdict if row.measured else None for row in rows)
+            numbers = [len(rows), *(count[v] for v in VERDICTS), count[None], sum(row.as_recorded for row in rows)]
+            lines.append([name, *map(str, numbers), f"{sum(row.seconds for row in rows):.0f}"])
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            "  ".join([line[0].ljust(widths[0]), *(c.rjust(w) for c, w in zip(line[1:], widths[1:], strict=True))])
+            for line in lines
+        )
+
+    def to_json(self) -> str:
+        """All rows as JSON text."""
+        rows = [
+            {
+                "paper": row.handle,
+                "claim": row.claim.name,
+                "statement": row.claim.statement,
+                "method": row.claim.method,
+                "recorded": row.claim.expected,
+                "verdict": row.measured and row.measured.verdict,
+                "value": row.measured and row.measured.value,
+                "error": row.measured and row.measured.error,
+                "note": row.measured.note if row.measured else row.trouble,
+                "seconds": round(row.seconds, 2),
+            }
+            for row in self.rows
+        ]
+        about = {"quick": self.quick, "as_recorded": self.as_recorded, "claims": rows}
+        return json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+    def __repr__(self) -> str:
+        lines: list[str] = []
+        for handle in self.handles:
+            rows = [row for row in self.rows if row.handle == handle]
+            lines += [f"{handle}: {paper(handle).title}", *map(repr, rows)]
+            lines.append(f"{sum(row.as_recorded for row in rows)} of {len(rows)} claims as recorded")
+        if len(self.handles) > 1:
+            lines += ["", self.summary()]
+        return "\n".join(lines)
+
+
+def verify(*handles: str, quick: bool = False, processes: int = 1) -> Report:
+    """Measure every claim of these papers, or of all; one that cannot be measured does not keep the others from it.
+
+    Parameters
+    ----------
+    handles: of the papers; all by default.
+    quick: reduced sizes.
+    processes: how many claims are measured at the same time.
+    """
+    from tqdm.auto import tqdm
+
+    chosen = [paper(handle) for handle in handles] or list(papers().values())
+    # claims of one module share runs, so they stay in one process
+    groups: dict[tuple[str, str], list[str]] = {}
+    for each in chosen:
+        for claim in each.claims.values():
+            groups.setdefault((each.handle, claim.measure.__module__), []).append(claim.name)
+    tasks = [(handle, names, quick) for (handle, _), names in groups.items()]
+    found: dict[tuple[str, str], tuple[Measurement | None, str, float]] = {}
+    count = sum(map(len, groups.values()))
+    with tqdm(total=count, desc=", ".join(handles) or "papers", unit="claim", disable=None) as bar:
+        for handle, name, outcome in _outcomes(tasks, processes):
+            found[handle, name] = outcome
+            bar.update()
+    rows = (Row(p.handle, claim, *found[p.handle, claim.name]) for p in chosen for claim in p.claims.values())
+    return Report(tuple(rows), quick)
+
+
+Task = tuple[str, list[str], bool]
+Outcome = tuple[Measurement | None, str, float]
+
+
+def _outcomes(tasks: list[Task], processes: int) -> Iterator[tuple[str, str, Outcome]]:
+    if processes == 1:
+        for task in tasks:
+            for name, outcome in _measure(*task):
+                yield task[0], name, outcome
+        return
+    # a fresh interpreter for each: forking one that has started threads may hang
+    with ProcessPoolExecutor(processes, get_context("spawn"), initializer=_one_thread) as pool:
+        waiting = {pool.submit(_measured, *task): task for task in sorted(tasks, key=lambda task: -len(task[1]))}
+        for done in as_completed(waiting):
+            for name, outcome in done.result():
+                yield waiting[done][0], name, outcome
+
+
+def _one_thread() -> None:
+    """Processes share the cores, so the linear algebra of each keeps to one."""
+    from threadpoolctl import threadpool_limits
+
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    threadpool_limits(1)
+
+
+def _measured(handle: str, names: list[str], quick: bool) -> list[tuple[str, Outcome]]:
+    return list(_measure(handle, names, quick))
+
+
+def _measure(handle: str, names: list[str], quick: bool) -> Iterator[tuple[str, Outcome]]:
+    for name in names:
+        began = clock.perf_counter()
+        measured, trouble = None, ""
+        try:
+            measured = paper(handle).claims[name].measure(quick)
+        except (InputError, NumericalError, MemoryError) as error:
+            trouble = " ".join(str(error).split()) or type(error).__name__
+        yield name, (measured, trouble, clock.perf_counter() - began)
