@@ -13,12 +13,8 @@ import overlaps as ov
 
 HOME = Path(ov.__file__).parent
 MODULES = sorted(HOME.rglob("*.py"))
-LEFT = {
-    "problem", "data", "network", "averages", "activations", "losses", "algorithms", "start", "macro", "meso", "micro",
-    "runs", "trajectory", "motion", "hierarchy", "laws", "spectra", "diffusion", "factors", "origin",
-    "engines", "conditional", "discrepancy", "dmft", "one_step", "deep",
-}  # fmt: skip
-RIGHT = {"plot", "cli", "papers", "experiment"}
+RIGHT = {"plot", "cli", "papers", "experiment", "demo"}  # what people look at; everything else computes
+LONGEST = 500  # lines of a file, unless its docstring says why it is longer
 
 
 def name_of(path: Path) -> str:
@@ -33,8 +29,8 @@ def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
 
 
-def imports(path: Path, *, inside_functions: bool) -> set[str]:
-    """Modules of this package that a module imports when run, dotted and relative to the package."""
+def imports(path: Path, *, inside_functions: bool, text: str | None = None) -> set[str]:
+    """Modules of this package that a module, or a text in its place, imports when run, relative to the package."""
     found: set[str] = set()
     package = name_of(path).split(".") if path.name == "__init__.py" else name_of(path).split(".")[:-1]
     package = [part for part in package if part]
@@ -60,7 +56,7 @@ def imports(path: Path, *, inside_functions: bool) -> set[str]:
                 found.update(submodules & NAMES or {target} - {""})
             visit(child)
 
-    visit(ast.parse(path.read_text()))
+    visit(ast.parse(path.read_text() if text is None else text))
     return found & NAMES
 
 
@@ -88,7 +84,10 @@ def test_no_cycles() -> None:
         walk(name, ())
 
 
-@pytest.mark.parametrize("path", [p for p in MODULES if name_of(p).split(".")[0] in LEFT], ids=name_of)
+LEFT = [p for p in MODULES if name_of(p).split(".")[0] not in {"", "__main__", *RIGHT}]
+
+
+@pytest.mark.parametrize("path", LEFT, ids=name_of)
 def test_left_half_does_not_import_the_right(path: Path) -> None:
     """What computes does not know what draws, prints or tells of papers; plot may be called from a method."""
     at_load = {name.split(".")[0] for name in imports(path, inside_functions=False)}
@@ -98,7 +97,62 @@ def test_left_half_does_not_import_the_right(path: Path) -> None:
 
 
 def test_left_half_is_all_there() -> None:
-    assert {name.split(".")[0] for name in NAMES} >= LEFT
+    """The walls stand around what they are meant for."""
+    inside = {name_of(path).split(".")[0] for path in LEFT}
+    assert inside >= {"problem", "data", "network", "averages", "macro", "meso", "micro", "laws", "spectra", "dmft"}
+
+
+PAPERS = [p for p in MODULES if name_of(p).startswith("papers.") and len(p.relative_to(HOME).parts) > 2]
+
+
+def private_uses(path: Path, text: str | None = None) -> list[str]:
+    """What a module of a paper, or a text in its place, uses of the library that is not public."""
+    own = ".".join(name_of(path).split(".")[:2])
+    wrong = [
+        name
+        for name in imports(path, inside_functions=True, text=text)
+        if name not in ("papers", "papers.ledger", "papers.panels") and not f"{name}.".startswith(f"{own}.")
+    ]
+    for node in ast.walk(ast.parse(path.read_text() if text is None else text)):
+        chain: list[str] = []
+        while isinstance(node, ast.Attribute):
+            chain.insert(0, node.attr)
+            node = node.value
+        if isinstance(node, ast.Name) and node.id == "ov" and chain:
+            module, names = ov, ov.__all__
+            for part in chain:
+                if part not in names:
+                    wrong.append("ov." + ".".join(chain))
+                    break
+                module = getattr(module, part)
+                if not isinstance(module, type(ov)):
+                    break
+                names = module.__all__
+    return wrong
+
+
+@pytest.mark.parametrize("path", PAPERS, ids=name_of)
+def test_papers_use_the_public_interface_only(path: Path) -> None:
+    assert not private_uses(path)
+
+
+def test_private_uses_are_seen() -> None:
+    """The walk itself, on a text that does what it must not."""
+    text = "import overlaps as ov\nfrom ...points import holm\nov.laws.nothing(ov.draw, ov.runs)\n"
+    assert sorted(private_uses(PAPERS[0], text)) == ["ov.laws.nothing", "ov.runs", "points"]
+
+
+def test_files_are_short() -> None:
+    """Median below 200 lines, none above 500 unless its docstring says why."""
+    sizes = {path: len(path.read_text().splitlines()) for path in [*MODULES, *Path(__file__).parent.rglob("*.py")]}
+    assert sorted(sizes.values())[len(sizes) // 2] < 200
+    for path, size in sizes.items():
+        reason = ast.get_docstring(ast.parse(path.read_text())) or ""
+        assert size <= LONGEST or "one file because" in reason, f"{path.name} has {size} lines"
+
+
+def test_the_public_interface_is_small() -> None:
+    assert len(ov.__all__) <= 42
 
 
 @pytest.mark.parametrize("name", ov.__all__)

@@ -8,6 +8,8 @@ or for each of its coordinates: both are measured.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -42,8 +44,8 @@ class Ground:
         """SGD on a latent."""
         return ov.train(*self.begin(latent), self.times, runs=runs, seed=seed, progress=False)
 
-    def distance(self, latent: ov.LatentMixture | None, runs: int, seed: int = 0) -> float:
-        """M of runs on a latent."""
+    def distance(self, latent: ov.LatentMixture | None, runs: int, seed: int = 0) -> Any:
+        """M of runs on a latent, as `ov.tlog_rmse` gives it."""
         return ov.tlog_rmse(self.theory, self.train(latent, runs, seed), VARIABLES)
 
 
