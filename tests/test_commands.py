@@ -1,0 +1,119 @@
+"""Every command and every code block of README, CONTRIBUTING and the documentation runs.
+
+Python blocks with prompts are doctests already; this finds the others: commands, specs, and files shown in full.
+Commands that measure or draw for minutes are taken up to the call that would do it, which must be for a paper and a
+figure that there are; the claims and figures themselves have tests of their own.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import overlaps as ov
+from command import command
+from overlaps.experiment import Experiment
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", re.M | re.S)
+KINDS = {"python", "console", "toml", "text", "{plot}", "{toctree}", "{eval-rst}", "{include}", ""}
+NETWORKS = """
+teacher = {units = 1}
+student = {units = 1}
+algorithm = {rate = 0.5}
+"""
+SPEC = f"""{NETWORKS}
+data = {{}}
+run = {{size = 50, last = 1.0, count = 3, meso_runs = 10, micro_runs = 4}}
+"""
+
+
+class Block(NamedTuple):
+    page: str
+    kind: str
+    text: str
+
+
+BLOCKS = [
+    Block(str(page.relative_to(ROOT)), kind, text)
+    for page in PAGES
+    if "_build" not in page.parts
+    for kind, text in FENCE.findall(page.read_text(encoding="utf-8"))
+]
+COMMANDS = sorted(
+    {
+        line.removeprefix("$ ").split("  #")[0].split(" # ")[0].strip()
+        for block in BLOCKS
+        if block.kind == "console"
+        for line in block.text.splitlines()
+        if line.startswith("$ ")
+    }
+)
+
+
+def test_blocks_are_of_kinds_that_something_runs() -> None:
+    assert len(BLOCKS) > 50 and len(COMMANDS) > 10
+    assert {block.kind for block in BLOCKS} <= KINDS
+    for block in BLOCKS:
+        if block.kind in ("python", "{plot}"):
+            assert ">>> " in block.text or block.text.startswith("# src/overlaps/"), block
+
+
+@pytest.mark.parametrize("block", [b for b in BLOCKS if b.kind == "toml"], ids=lambda b: b.page)
+def test_specs_are_accepted(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As they are, or a part of one with the rest of a spec."""
+    monkeypatch.chdir(tmp_path)
+    np.save("images.npy", np.random.default_rng(0).standard_normal((1200, 1000)))
+    Experiment.from_toml(block.text if "[student]" in block.text else NETWORKS + block.text)
+
+
+@pytest.mark.parametrize("line", COMMANDS)
+def test_commands(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    words = [word.strip("[]") for word in shlex.split(line)]
+    if words[0] == "make":
+        done = subprocess.run(["make", "--dry-run", *words[1:]], cwd=ROOT, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        return
+    if words[0] == "pip":
+        extras = re.findall(r"\[(\w+)\]", line)
+        assert all(f"\n{extra} = [" in (ROOT / "pyproject.toml").read_text() for extra in extras)
+        return
+    if words[0] == ".ci/run":
+        assert (ROOT / words[0]).is_file()
+        return
+    assert words[0] == "overlaps", line
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "spec.toml").write_text(SPEC)
+    rows = np.random.default_rng(0).standard_normal((200, 4))
+    np.savetxt("data.csv", rows, delimiter=",")
+    np.save("mine.npy", rows)
+    stand_in = {"SPEC.toml": "spec.toml", "DATA.csv": "data.csv", "DIR": "out", "HANDLE": "committee"}
+    stand_in |= {"FIGURE": "overlaps", "FILE": "verdicts.json" if "verify" in words else "data.csv"}
+    called: list[object] = []
+
+    def verify(*handles: str, quick: bool, processes: int) -> ov.papers.Report:
+        called.extend(ov.papers.paper(handle) for handle in handles or ["committee"])
+        return ov.papers.Report((), quick)
+
+    def draw_figure(handle: str, figure: str, out: Path, *, quick: bool, data: Path | None) -> tuple[Path, Path]:
+        called.append(ov.papers.paper(handle).figures[figure])
+        assert data is None or data.exists()
+        return out, out
+
+    def draw_gallery(out: Path, *, quick: bool) -> ov.papers.Gallery:
+        called.append(out)
+        return ov.papers.Gallery(out, 0, 0, {})
+
+    for stub in (verify, draw_figure, draw_gallery):
+        monkeypatch.setattr(ov.papers, stub.__name__, stub)
+    monkeypatch.setattr("overlaps.cli._demonstrate", lambda out: called.append(out), raising=False)
+    code, _, err = command(monkeypatch, capsys, *(stand_in.get(word, word) for word in words[1:]))
+    assert code == 0, err
+    assert called or words[1] in ("--help", "check", "run", "spectrum", "papers")
