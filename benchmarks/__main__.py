@@ -1,4 +1,4 @@
-"""Measure everything, print it, and write benchmarks/RESULTS.md (`--quick`: tiny sizes, nothing written)."""
+"""Measure everything, print it, and write benchmarks/RESULTS.md and the table of the README (`--quick`: tiny sizes, nothing written)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,11 @@ def main(arguments: list[str]) -> int:
         os.environ[f"{name}_NUM_THREADS"] = "1"
     from .suite import run
 
-    run(quick=bool(arguments), out=None if arguments else Path(__file__).with_name("RESULTS.md"))
+    here = Path(__file__)
+    if arguments:
+        run(quick=True)
+    else:
+        run(out=here.with_name("RESULTS.md"), front=here.parents[1] / "README.md")
     return 0
 
 

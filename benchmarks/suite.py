@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from re import DOTALL, sub
 
 from . import averages, full_batch, latency, laws, macro, manifold, meso, micro, mixtures, one_step, spectra
-from .table import Row, as_markdown, as_text, machine, summary
+from .table import Row, as_markdown, as_readme, as_text, machine, summary
 
 Benchmark = Callable[[bool], list[Row]]
 
@@ -25,8 +26,8 @@ SUITE: dict[str, tuple[Benchmark, ...]] = {
 }
 
 
-def run(*, quick: bool = False, out: Path | None = None) -> dict[str, list[Row]]:
-    """Measure, print section by section, and write the page to `out` if given."""
+def run(*, quick: bool = False, out: Path | None = None, front: Path | None = None) -> dict[str, list[Row]]:
+    """Measure, print section by section, and write the page to `out` and the table of `front`, the README, if given."""
     print(machine() + "\n", flush=True)
     sections: dict[str, list[Row]] = {}
     for title, benchmarks in SUITE.items():
@@ -36,4 +37,12 @@ def run(*, quick: bool = False, out: Path | None = None) -> dict[str, list[Row]]
     if out is not None:
         out.write_text(as_markdown(sections), encoding="utf-8")
         print(f"written: {out.parent.name}/{out.name}")
+    if front is not None:
+        front.write_text(with_table(front.read_text(encoding="utf-8"), as_readme(sections)), encoding="utf-8")
+        print(f"written: the table of {front.name}")
     return sections
+
+
+def with_table(page: str, table: str) -> str:
+    """A page with this table between its two marks."""
+    return sub(r"(<!-- speed -->\n).*?(\n<!-- end of speed -->)", lambda m: m[1] + table + m[2], page, flags=DOTALL)

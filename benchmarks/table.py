@@ -87,7 +87,15 @@ def as_markdown(sections: Mapping[str, Sequence[Row]]) -> str:
     ]
     for title, rows in sections.items():
         lines += ["", f"## {title}", "", "| measure | value | goal | what it means |", "|---|---|---|---|"]
-        for row in rows:
-            cells = (row.what, row.value, row.verdict, row.means)
-            lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+        lines += [_line(row.what, row.value, row.verdict, row.means) for row in rows]
     return "\n".join(lines) + "\n"
+
+
+def as_readme(sections: Mapping[str, Sequence[Row]]) -> str:
+    """The measures that have a goal, as the table of the README."""
+    judged = [row for rows in sections.values() for row in rows if row.met is not None]
+    return "\n".join(["| measure | value | goal |", "|---|---|---|", *(_line(r.what, r.value, r.goal) for r in judged)])
+
+
+def _line(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"

@@ -64,3 +64,18 @@ def test_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Ca
 def test_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     assert command.main(["--slow"]) == 2
     assert "usage" in capsys.readouterr().err
+
+
+def test_the_readme_has_the_measured_table() -> None:
+    """Every measure with a goal in RESULTS.md stands in the README with its value, and nothing else does."""
+    root = Path(__file__).parents[1]
+    measured = [line.split(" | ") for line in (root / "benchmarks" / "RESULTS.md").read_text().splitlines()]
+    goals = [
+        f"{what} | {value} |"
+        for what, value, verdict, *_ in (m for m in measured if len(m) > 3)
+        if "met" in verdict.lower()
+    ]
+    page = (root / "README.md").read_text()
+    shown = page.split("<!-- speed -->\n")[1].split("\n<!-- end of speed -->")[0].splitlines()[2:]
+    assert [f"{what} | {value} |" for what, value, _ in (line.split(" | ") for line in shown)] == goals
+    assert suite.with_table(page, "\n".join(["| measure | value | goal |", "|---|---|---|", *shown])) == page

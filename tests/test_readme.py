@@ -1,0 +1,26 @@
+"""The front page says what the ledger says."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+import overlaps as ov
+
+PAGE = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("handle", ov.papers.papers())
+def test_claims_are_counted_as_the_ledger_has_them(handle: str) -> None:
+    cells = next(line for line in PAGE.splitlines() if line.startswith(f"| `{handle}` |")).split("|")
+    count = Counter(claim.expected for claim in ov.papers.paper(handle).claims.values())
+    assert [int(cell) for cell in cells[4:7]] == [count["holds"], count["holds corrected"], count["fails"]]
+
+
+def test_its_links_and_pictures_are_there() -> None:
+    import re
+
+    for target in re.findall(r"\]\(([^)#]+)\)", PAGE):
+        assert target.startswith("https://") or (Path(__file__).parents[1] / target).exists(), target
