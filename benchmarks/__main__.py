@@ -1,4 +1,4 @@
-"""Measure everything, print it, and write RESULTS.md and the README's table (`--quick`: tiny sizes, nothing written)."""
+"""Measure everything, print it, write RESULTS.md and the README's table (`--quick`: tiny sizes, nothing written)."""
 
 from __future__ import annotations
 
