@@ -12,7 +12,13 @@ author = "The overlaps authors"
 copyright = "2026, The overlaps authors"
 release = version = overlaps.__version__
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.autosummary", "sphinx.ext.mathjax"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "matplotlib.sphinxext.plot_directive",
+]
 exclude_patterns = ["_build"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
@@ -27,6 +33,24 @@ autodoc_typehints = "signature"
 autodoc_type_aliases = {"ArrayLike": "ArrayLike", "Array": "Array", "Source": "Source"}
 autosummary_generate = False
 python_maximum_signature_line_length = 88
+
+# What a `plot` block of a page becomes: its code, as it is written, and below it the figures it drew.
+plot_template = """
+~~~python
+{{ source_code.strip() }}
+~~~
+{% for image in images %}
+~~~{image} {{ build_dir }}/{{ image.basename }}.png
+{% for option in options -%}
+{{ option }}
+{% endfor -%}
+~~~
+{% endfor %}
+"""
+plot_include_source = True
+plot_formats = [("png", 110)]
+plot_html_show_source_link = False
+plot_html_show_formats = False
 
 SECTION = re.compile(r"^(Parameters|Attributes|Returns)$")
 ITEM = re.compile(r"^([\w, ]+): (.*)$")
@@ -65,6 +89,32 @@ def check_api_is_complete(app) -> None:
             raise ValueError(f"docs/{page}: missing {sorted(public - shown)}, unknown {sorted(shown - public)}")
 
 
+def markdown_plots(app) -> None:
+    """Make `plot` a directive of Markdown: the blocks of a page share their names and are run from top to bottom.
+
+    Matplotlib's directive hands its text back to a parser of reStructuredText, which MyST has none of; here the text is
+    Markdown, `plot_template`, and parsed as part of the page. An exception in a block is a warning of the build.
+    Imports are inside: the tests look into this file for doctests, and need not have Sphinx.
+    """
+    from docutils import nodes
+    from docutils.statemachine import StringList
+    from matplotlib.sphinxext.plot_directive import PlotDirective
+
+    class MarkdownPlot(PlotDirective):
+        def run(self) -> list[nodes.Node]:
+            written: list[str] = []
+            self.state_machine.insert_input = lambda lines, source: written.extend(lines)
+            first = "_plot_counter" not in self.state_machine.document.attributes
+            self.options.setdefault("context", "reset" if first else "close-figs")
+            messages = super().run()
+            page = nodes.Element()
+            self.state.nested_parse(StringList(written), self.content_offset, page)
+            return [*messages, *page.children]
+
+    app.add_directive("plot", MarkdownPlot, override=True)
+
+
 def setup(app) -> None:
+    markdown_plots(app)
     app.connect("autodoc-process-docstring", sections_to_definitions)
     app.connect("builder-inited", check_api_is_complete)
