@@ -114,7 +114,8 @@ class Plateau:
         """Time until r has grown from `specialisation` to `deviation`: τ_esc ln(deviation/specialisation).
 
         By default deviation = (e − 1) × mean R*, where a student's overlap with its own teacher has grown e-fold. There
-        growth is no longer exponential, so this is an estimate, somewhat low. From weights of standard deviation σ at
+        growth is no longer exponential, so this is an estimate, somewhat low; two isotropic units end at r = 1/2, short
+        of this, so that theirs needs a smaller `deviation`. From weights of standard deviation σ at
         size N, r is of order σ/√N on the plateau, and the length grows as τ_esc (½ ln N − ln σ + constant).
         """
         r = number("specialisation", specialisation, above=0)
