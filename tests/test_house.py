@@ -18,7 +18,7 @@ LEFT = {
     "runs", "trajectory", "motion", "hierarchy", "laws", "spectra", "diffusion", "factors", "origin",
     "engines", "conditional", "discrepancy", "dmft", "one_step", "deep",
 }  # fmt: skip
-RIGHT = {"plot", "cli", "papers", "experiment"}
+RIGHT = {"plot", "cli", "papers", "experiment", "demo"}
 
 
 def name_of(path: Path) -> str:
