@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import overlaps as ov
 from command import command
-from overlaps.experiment import DEMO, Experiment, Plan
+from overlaps.experiment import Experiment, Plan
 
 SMALL = """
 [data.spectrum]
@@ -105,11 +105,6 @@ def test_full_batch_runs_all_its_steps(tmp_path, monkeypatch, capsys):
     assert macro.time.tolist() == [0, 1, 2, 3] and macro.unit == "steps"
     path.write_text(FULL_BATCH + "last = 5.0\n")
     assert "last: times of FullBatch are its steps" in refused(monkeypatch, capsys, "check", str(path))
-
-
-def test_demo_spec_round_trips():
-    demo = Experiment.from_toml(DEMO)
-    assert Experiment.from_toml(demo.to_toml()) == demo
 
 
 def test_help_is_quick():

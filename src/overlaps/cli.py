@@ -57,10 +57,19 @@ def _execute(text: str, out: Path) -> None:
 
 @app.command()
 def demo(out: Out = Path("overlaps-demo")) -> None:
-    """A committee on a power-law spectrum at all three scales, with picture and verdict."""
-    from .experiment import DEMO
+    """Learning predicted, then trained: plateau, outliers of the Hessian and real images, in one picture."""
+    from .demo import demonstrate
 
-    _execute(DEMO, out)
+    found = demonstrate(out)
+    print()
+    print(found)
+    print()
+    print(f"picture: {found.figure_path}")
+    print(f"verdict: {found.verdict_path}")
+    print(f"spec and trajectories: {found.folder}")
+    print(f"next: change a number in {found.folder / 'spec.toml'} and run it:")
+    print(f"  overlaps run {found.folder / 'spec.toml'} --out DIR")
+    print("or ask what to expect of learning on your own data: overlaps spectrum DATA.csv")
 
 
 @app.command()

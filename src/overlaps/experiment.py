@@ -1,4 +1,4 @@
-"""One problem, three scales, one command: what `overlaps run` and `overlaps demo` do.
+"""One problem, three scales, one command: what `overlaps run` does.
 
 A spec is the problem as `Problem.to_toml` writes it, and a table ``[run]`` that says where to start and what to run.
 """
@@ -208,37 +208,3 @@ class Outcome:
     def __repr__(self) -> str:
         lines = [repr(r) for r in self.results.values()] + [repr(v) for v in self.verdicts.values()]
         return "\n".join(lines)
-
-
-DEMO = """\
-# Two hidden units learn from two, on inputs whose variances fall off as a power law.
-loss = "square"
-
-[data.spectrum]
-kind = "PowerLaw"
-levels = 10
-exponent = 0.25
-
-[teacher]
-units = 2
-activation = "erf"
-readout = [1.0, 0.7]
-
-[student]
-units = 2
-activation = "erf"
-readout = [1.0, 0.7]
-
-[algorithm]
-rate = 0.5
-
-[run]
-size = 1000
-seed = 0
-scale = 0.3
-first = 0.1
-last = 150.0
-count = 50
-meso_runs = 24
-micro_runs = 12
-"""
