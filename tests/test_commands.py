@@ -11,6 +11,7 @@ import re
 import shlex
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 from typing import NamedTuple
 
 import numpy as np
@@ -113,7 +114,12 @@ def test_commands(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
 
     for stub in (verify, draw_figure, draw_gallery):
         monkeypatch.setattr(ov.papers, stub.__name__, stub)
-    monkeypatch.setattr("overlaps.cli._demonstrate", lambda out: called.append(out), raising=False)
+
+    def demonstrate(out: Path) -> SimpleNamespace:
+        called.append(out)
+        return SimpleNamespace(folder=out, figure_path=out, verdict_path=out)
+
+    monkeypatch.setattr("overlaps.demo.demonstrate", demonstrate)
     code, _, err = command(monkeypatch, capsys, *(stand_in.get(word, word) for word in words[1:]))
     assert code == 0, err
     assert called or words[1] in ("--help", "check", "run", "spectrum", "papers")
