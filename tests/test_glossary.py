@@ -21,6 +21,10 @@ import overlaps as ov
 from images import flat
 from overlaps import deep, one_step
 from overlaps.experiment import Plan
+from overlaps.papers import papers
+from overlaps.papers.outliers import panels as outlier_panels
+from overlaps.papers.scaling import panels
+from overlaps.plot import LABELS
 from overlaps.problem import ROLES
 from overlaps.trajectory import SAMPLES, STEPS
 
@@ -172,12 +176,16 @@ def test_times_have_units(results: dict[str, list[xr.Dataset]]) -> None:
     assert all(unit in row[1] for unit in units)
 
 
+def test_labels_of_papers() -> None:
+    """Figures of all papers name time and error as plots of trajectories do."""
+    assert panels.TIME == outlier_panels.TIME == f"time ({SAMPLES})"
+    assert LABELS["error"] == panels.ERROR
+
+
 def test_symbols_are_of_known_things(results: dict[str, list[xr.Dataset]]) -> None:
     known = {str(name) for data in everything(results) for name in (*data.variables, *data.dims)}
     known |= {name for name, _ in (*owned("Fields of a spec"), *owned("Laws"))}
     known |= {name for row in tables()["A start"] for name in names(row[0])}
     assert {name for row in tables()["Symbols of papers"] for name in names(row[0])} <= known
     head = next(line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| name | here |"))
-    from overlaps.papers import papers
-
     assert set(names(head)) == set(papers())

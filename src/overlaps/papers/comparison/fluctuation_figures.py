@@ -93,6 +93,6 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
                 ax.errorbar(part["step"], part[name], part[f"{name}_error"], label=CURVES[name], lw=1, **line)
             else:
                 ax.plot(part["step"], part[name], style, lw=1.2, label=CURVES[name])
-        finish(ax, f"{loss} loss", "step", "m Var(training error)")
+        finish(ax, f"{loss} loss", "time (steps)", "m Var(training error)")
     figure.suptitle(scale.note(), fontsize="medium")
     return figure, data

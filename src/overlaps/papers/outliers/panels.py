@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ..scaling.panels import panels
+from ..scaling.panels import TIME, panels
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["ALIGNMENT", "PREDICTED", "TIME", "finish", "panels"]
 
-TIME = "time ℓδ (steps per dimension)"
 ALIGNMENT = "alignment ρ"
 PREDICTED: dict[str, Any] = {"color": "k", "ls": "--", "lw": 1.0}
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-TIME = "time α (samples per input dimension)"
+TIME = "time (samples per input dimension)"
 ERROR = "generalisation error"
 PRINTED = {"color": "0.6", "ls": "--", "lw": 1.2}  # formulas as printed
 
