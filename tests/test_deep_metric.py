@@ -79,7 +79,7 @@ def test_scores_by_hand() -> None:
 def test_digits(result: MetricTraining) -> None:
     d = result.data
     assert dict(d.sizes) == {"run": 2, "epoch": 7, "neighbours": 4, "class": 5}
-    assert np.all(d["loss"][:, -1] < 0.5 * d["loss"][:, 0])
+    assert np.all(d["training_error"][:, -1] < 0.5 * d["training_error"][:, 0])
     assert all(np.isfinite(d[name]).all() for name in d)
     assert np.all(np.diff(d["recall"], axis=2) >= 0)
     assert "5 seen and 5 unseen classes, 2 runs of 6 epochs, seed 1" in repr(result)
@@ -102,7 +102,7 @@ def test_table(result: MetricTraining) -> None:
 
 def test_same_seed_same_bits(result: MetricTraining) -> None:
     again = trained(runs=1)
-    for name in ("loss", "recall_by_class", "alignment_by_class"):
+    for name in ("training_error", "recall_by_class", "alignment_by_class"):
         np.testing.assert_array_equal(again.data[name][0], result.data[name][0])
 
 

@@ -63,5 +63,5 @@ def _axes(variable: xr.DataArray, ax: Axes | None) -> Axes:
     name = str(variable.name)
     ax.set_xlabel("epoch")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_ylabel(LABELS.get(name, name))
+    ax.set_ylabel(LABELS.get(name, name.replace("_", " ")))
     return ax

@@ -69,7 +69,7 @@ class MetricTraining:
         | alignment | run, epoch | mean of the latter over classes |
         | correlation, p_value | run, epoch | of the two over classes |
         | combined_p_value | epoch | of all runs |
-        | loss | run, epoch | of the training images |
+        | training_error | run, epoch | mean loss of the training images |
 
         Where all classes have one and the same recall nothing can go with it: correlation 0, p-value 1. Fisher's method
         takes runs as independent, but they are measured on the same images: the combined p-value is on the small side.
@@ -87,8 +87,8 @@ class MetricTraining:
                 f"metric training: {a['seen']} seen and {d.sizes['class']} unseen classes, "
                 f"{runs} run{'s' * (runs > 1)} of {epochs} epochs, seed {a['seed']}",
                 f"  network: {a['network']}; SGD at rate {a['rate']:g}, batches of {a['batch']}",
-                f"  loss {float(first['loss'].mean()):.4g} -> {float(last['loss'].mean()):.4g}, "
-                f"Recall@1 {found[0]} -> {found[1]} %",
+                f"  training error {float(first['training_error'].mean()):.4g} -> "
+                f"{float(last['training_error'].mean()):.4g}, Recall@1 {found[0]} -> {found[1]} %",
                 f"  Recall@1 against alignment over classes: r = {mean_spread(last['correlation'].values)}, "
                 f"p = {float(last['combined_p_value']):.2g}",
             ]
@@ -117,13 +117,13 @@ class MetricTraining:
         Parameters
         ----------
         name: ``"classes"``: Recall@1 against alignment, a point for each unseen class and run at the last epoch; or
-            ``"recall"``, ``"alignment"``, ``"correlation"`` or ``"loss"`` against epochs: mean over runs with a band of
-            one standard deviation.
+            ``"recall"``, ``"alignment"``, ``"correlation"`` or ``"training_error"`` against epochs: mean over runs with
+            a band of one standard deviation.
         ax: where to draw.
         """
         from .curves import points, spread
 
-        curves = ("recall", "alignment", "correlation", "loss")
+        curves = ("recall", "alignment", "correlation", "training_error")
         if name == "classes":
             last = self.data.isel(epoch=-1)
             return points(last, ax)
@@ -184,10 +184,14 @@ def train_metric(
             {
                 "recall": (("run", "epoch", "neighbours"), found["recall"]),
                 **{name: (dims, found[name]) for name in ("recall_by_class", "alignment_by_class")},
-                **{name: (dims[:2], found[name]) for name in ("alignment", "correlation", "p_value", "loss")},
+                **{name: (dims[:2], found[name]) for name in ("alignment", "correlation", "p_value", "training_error")},
                 "combined_p_value": ("epoch", [combined(p) for p in found["p_value"].T]),
             },
-            {"epoch": np.arange(found["loss"].shape[1]), "class": list(unseen.names), "neighbours": list(NEIGHBOURS)},
+            {
+                "epoch": np.arange(found["training_error"].shape[1]),
+                "class": list(unseen.names),
+                "neighbours": list(NEIGHBOURS),
+            },
             {
                 "network": told(recipe),
                 "batch": f"{shape[0]} x {shape[1]}",

@@ -67,8 +67,8 @@ class PairTraining:
         | similarity, alignment, elasticity | run, epoch, unseen, class | of each unseen class |
         | similarity_all, alignment_all, elasticity_all | run, epoch, unseen | of all images of its classes together |
         | concordance | run, epoch, unseen | Kendall's W of the three over the classes |
-        | loss | run, epoch | of the training images |
-        | accuracy | run, epoch, head | share of training images whose answer has the right sign |
+        | training_error | run, epoch | mean loss of the training images |
+        | correct | run, epoch, head | share of training images whose answer has the right sign |
         | class_name | run, unseen, class | which classes they are |
         | train_name | run, label | which classes were trained on |
 
@@ -81,11 +81,12 @@ class PairTraining:
         d, a = self.data, self.data.attrs
         runs, epochs = d.sizes["run"], int(d["epoch"][-1])
         last = d.isel(epoch=-1)
-        right = ", ".join(f"{100 * float(x):.0f} %" for x in last["accuracy"].mean("run"))
+        right = ", ".join(f"{100 * float(x):.0f} %" for x in last["correct"].mean("run"))
         lines = [
             f"pair training: {runs} run{'s' * (runs > 1)} of {epochs} epochs, seed {a['seed']}",
             f"  network: {a['network']}, {a['width']} features; Adam at rate {a['rate']:g}",
-            f"  loss {float(d['loss'][:, 0].mean()):.4g} -> {float(last['loss'].mean()):.4g}, heads right on {right}",
+            f"  training error {float(d['training_error'][:, 0].mean()):.4g} -> "
+            f"{float(last['training_error'].mean()):.4g}, heads right on {right}",
         ]
         for name in d["unseen"].values:
             found = mean_spread(last["concordance"].sel(unseen=name).values)
@@ -99,19 +100,20 @@ class PairTraining:
 
         Parameters
         ----------
-        name: ``"concordance"``, ``"loss"`` or ``"accuracy"``: mean over runs with a band of one standard deviation; or
-            ``"similarity"``, ``"alignment"`` or ``"elasticity"``: a line for each class of one run and set, and a grey
-            one for all images of these classes together.
+        name: ``"concordance"``, ``"training_error"`` or ``"correct"``: mean over runs with a band of one standard
+            deviation; or ``"similarity"``, ``"alignment"`` or ``"elasticity"``: a line for each class of one run and
+            set, and a grey one for all images of these classes together.
         ax: where to draw.
         run, unseen: which run and set of classes, for the last three; the first by default.
         """
         from .curves import lines, spread
 
-        if name in ("concordance", "loss", "accuracy"):
+        curves = ("concordance", "training_error", "correct")
+        if name in curves:
             # W before training is that of two rankings and a tie of all
             return spread(self.data[name].isel(epoch=slice(1 if name == "concordance" else 0, None)), ax)
         if name not in SCORES:
-            raise unknown("variable", name, ("concordance", "loss", "accuracy", *SCORES))
+            raise unknown("variable", name, (*curves, *SCORES))
         sets = [str(s) for s in self.data["unseen"].values]
         chosen = sets[0] if unseen is None else unseen
         if chosen not in sets:
@@ -185,15 +187,15 @@ def train_pair(
                 **{name: (dims, found[name]) for name in SCORES},
                 **{f"{name}_all": (dims[:3], found[f"{name}_all"]) for name in SCORES},
                 "concordance": (dims[:3], found["concordance"]),
-                "loss": (dims[:2], found["loss"]),
-                "accuracy": (("run", "epoch", "head"), found["accuracy"]),
+                "training_error": (dims[:2], found["training_error"]),
+                "correct": (("run", "epoch", "head"), found["correct"]),
                 "class_name": (
                     ("run", "unseen", "class"),
                     [[u.names for u in run.unseen.values()] for run in learners],
                 ),
                 "train_name": (("run", "label"), [run.train.names for run in learners]),
             },
-            {"epoch": np.arange(found["loss"].shape[1]), "unseen": list(unseen), "label": [1, -1]},
+            {"epoch": np.arange(found["training_error"].shape[1]), "unseen": list(unseen), "label": [1, -1]},
             {"network": told(recipe), "width": N, "rate": float(rate), "seed": int(seed)},
         )
         return PairTraining(data)
@@ -280,7 +282,7 @@ class PairRun:
                 found[f"{name}_all"].append(together)
             found["concordance"].append(kendall_w(table).W)
         right = np.sign(np.asarray(self.answers)) == np.stack([self.y, -self.y], axis=1)
-        return {**found, "accuracy": right.mean(0)}
+        return {**found, "correct": right.mean(0)}
 
     def _scores(self, b: NDArray[np.float64], rows: NDArray[np.intp]) -> tuple[float, float, float]:
         similarity = abs(float(b @ self.x[rows].mean(0)))

@@ -18,7 +18,7 @@ from .paper import PAPER
 def setup3(quick: bool) -> Measurement:
     """Least W (mean over runs) where the loss is .8 to .3 of that at the start; print does not define the middle."""
     data = pairs(quick, None)["digits"]
-    loss = data["loss"].mean("run").values
+    loss = data["training_error"].mean("run").values
     middle = np.flatnonzero((loss < 0.8 * loss[0]) & (loss > 0.3 * loss[0]))
     W = data["concordance"].isel(unseen=0).values[:, middle]
     least = int(W.mean(0).argmin())
