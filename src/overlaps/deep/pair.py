@@ -8,10 +8,11 @@ of the heads are y_1 = ±1 and y_2 = −y_1, and the loss over n images is
 At the start columns of W are uniform on the unit sphere and a_c ~ N(0, 1/N); the network and W learn, by Adam on all
 images at once, and the heads stay as they are. After every epoch, which is one step, for each unseen class
 
-    similarity   |b·μ|,  b = Xᵀ y_1/n of the training images, μ the mean x of the class
+    similarity   b·μ,  b = Xᵀ y_1/n of the training images, μ the mean x of the class
     alignment, elasticity   of F, the latter against F at the start (`overlaps.one_step.scores`)
 
-and over the classes of a set Kendall's W of these three. Both b and μ are those of the network at that epoch.
+and over the classes of a set Kendall's W of |b·μ| and the other two. Both b and μ are those of the network at that
+epoch.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ class PairTraining:
 
         | variable | dims | meaning |
         |---|---|---|
-        | similarity, alignment, elasticity | run, epoch, unseen, class | of each unseen class |
-        | similarity_all, alignment_all, elasticity_all | run, epoch, unseen | of all images of its classes together |
-        | concordance | run, epoch, unseen | Kendall's W of the three over the classes |
+        | similarity, alignment, elasticity | run, epoch, set, unseen | of each unseen class |
+        | similarity_all, alignment_all, elasticity_all | run, epoch, set | of all images of its classes together |
+        | concordance | run, epoch, set | Kendall's W of the size of the similarity and the other two over classes |
         | training_error | run, epoch | mean loss of the training images |
         | correct | run, epoch, head | share of training images whose answer has the right sign |
-        | class_name | run, unseen, class | which classes they are |
+        | class_name | run, set, unseen | which classes they are |
         | train_name | run, label | which classes were trained on |
 
         At epoch 0 nothing has moved, so elasticity is zero for all classes and ranks none before another.
@@ -88,14 +89,12 @@ class PairTraining:
             f"  training error {float(d['training_error'][:, 0].mean()):.4g} -> "
             f"{float(last['training_error'].mean()):.4g}, heads right on {right}",
         ]
-        for name in d["unseen"].values:
-            found = mean_spread(last["concordance"].sel(unseen=name).values)
-            lines.append(f"  Kendall's W over {d.sizes['class']} classes of {name}: {found} at the end")
+        for name in d["set"].values:
+            found = mean_spread(last["concordance"].sel(set=name).values)
+            lines.append(f"  Kendall's W over {d.sizes['unseen']} classes of {name}: {found} at the end")
         return "\n".join(lines)
 
-    def plot(
-        self, name: str = "concordance", ax: Axes | None = None, *, run: int = 0, unseen: str | None = None
-    ) -> Axes:
+    def plot(self, name: str = "concordance", ax: Axes | None = None, *, run: int = 0, set: str | None = None) -> Axes:
         """Draw a variable against epochs.
 
         Parameters
@@ -104,7 +103,7 @@ class PairTraining:
             deviation; or ``"similarity"``, ``"alignment"`` or ``"elasticity"``: a line for each class of one run and
             set, and a grey one for all images of these classes together.
         ax: where to draw.
-        run, unseen: which run and set of classes, for the last three; the first by default.
+        run, set: which run and set of classes, for the last three; the first by default.
         """
         from .curves import lines, spread
 
@@ -114,11 +113,11 @@ class PairTraining:
             return spread(self.data[name].isel(epoch=slice(1 if name == "concordance" else 0, None)), ax)
         if name not in SCORES:
             raise unknown("variable", name, (*curves, *SCORES))
-        sets = [str(s) for s in self.data["unseen"].values]
-        chosen = sets[0] if unseen is None else unseen
+        sets = [str(s) for s in self.data["set"].values]
+        chosen = sets[0] if set is None else set
         if chosen not in sets:
-            raise unknown("unseen", chosen, sets)
-        one = self.data.isel(run=whole("run", run, least=0, most=self.data.sizes["run"] - 1)).sel(unseen=chosen)
+            raise unknown("set", chosen, sets)
+        one = self.data.isel(run=whole("run", run, least=0, most=self.data.sizes["run"] - 1)).sel(set=chosen)
         ax = lines(one[name], [str(n) for n in one["class_name"].values], ax)
         ax.plot(one["epoch"], one[f"{name}_all"], color="0.6", label="together")
         ax.legend()
@@ -179,7 +178,7 @@ def train_pair(
         return PairRun(two, others, recipe, N, optimiser, key)
 
     learners = [learner(rng, key) for rng, key in streams(seed, runs)]
-    dims = ("run", "epoch", "unseen", "class")
+    dims = ("run", "epoch", "set", "unseen")
 
     def finish(found: Mapping[str, NDArray[Any]]) -> PairTraining:
         data = xr.Dataset(
@@ -190,12 +189,12 @@ def train_pair(
                 "training_error": (dims[:2], found["training_error"]),
                 "correct": (("run", "epoch", "head"), found["correct"]),
                 "class_name": (
-                    ("run", "unseen", "class"),
+                    ("run", "set", "unseen"),
                     [[u.names for u in run.unseen.values()] for run in learners],
                 ),
                 "train_name": (("run", "label"), [run.train.names for run in learners]),
             },
-            {"epoch": np.arange(found["training_error"].shape[1]), "unseen": list(unseen), "label": [1, -1]},
+            {"epoch": np.arange(found["training_error"].shape[1]), "set": list(unseen), "label": [1, -1]},
             {"network": told(recipe), "width": N, "rate": float(rate), "seed": int(seed)},
         )
         return PairTraining(data)
@@ -280,12 +279,12 @@ class PairRun:
             for name, row, together in zip(SCORES, table, self._scores(b, mine), strict=True):
                 found[name].append(row)
                 found[f"{name}_all"].append(together)
-            found["concordance"].append(kendall_w(table).W)
+            found["concordance"].append(kendall_w([np.abs(table[0]), *table[1:]]).W)
         right = np.sign(np.asarray(self.answers)) == np.stack([self.y, -self.y], axis=1)
         return {**found, "correct": right.mean(0)}
 
     def _scores(self, b: NDArray[np.float64], rows: NDArray[np.intp]) -> tuple[float, float, float]:
-        similarity = abs(float(b @ self.x[rows].mean(0)))
+        similarity = float(b @ self.x[rows].mean(0))
         return similarity, alignment(self.F[rows]), elasticity(self.F[rows], self.before[rows])
 
 
