@@ -52,8 +52,8 @@ class Scores:
 
     Attributes
     ----------
-    data: xarray.Dataset with dimensions (run, unseen) where measured and (unseen,) where predicted; `value` is the
-        coordinate that marks the classes.
+    data: xarray.Dataset with dimensions (run, unseen), a prediction being one run; `value` is the coordinate that marks
+        the classes.
     scale: ``"micro"`` or ``"macro"``.
     setting: what was trained.
     """
@@ -65,18 +65,17 @@ class Scores:
     @property
     def runs(self) -> int:
         """Number of runs, one for a prediction."""
-        return self.data.sizes.get("run", 1)
+        return self.data.sizes["run"]
 
     def mean(self, name: str) -> Array:
         """Mean over runs of a variable, (unseen,)."""
-        values = self._variable(name)
-        return (values.mean("run") if "run" in values.dims else values).values
+        return self._variable(name).mean("run").values
 
     def standard_error(self, name: str) -> Array:
         """Standard error of that mean, (unseen,): zero for a prediction; needs two runs."""
         values = self._variable(name)
-        if "run" not in values.dims:
-            return np.zeros(values.shape)
+        if self.scale == "macro":
+            return np.zeros(values.sizes["unseen"])
         if self.runs < 2:
             raise InputError("runs: a standard error needs at least 2 runs, got 1")
         return (values.std("run", ddof=1) / np.sqrt(self.runs)).values

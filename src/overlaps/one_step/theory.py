@@ -109,7 +109,7 @@ def solve(
     _warn_of_domain(setting, groups, unseen, method)
     data = xr.Dataset(
         {
-            name: ("unseen", values)
+            name: (("run", "unseen"), values[None])
             for name, values in {**found, "similarity": similarity, "spread": spread, "saturation": size}.items()
         },
         {"value": ("unseen", marks(unseen))},
