@@ -231,9 +231,9 @@ def scores(found: Any, brute: ov.Trajectory, name: str, samples: int, statistic:
     """z-scores of a statistic against that of brute-force runs, where it fluctuates."""
     x = brute.data[name]
     values = x if statistic == "mean" else samples * (x - x.mean("run")) ** 2
-    at = {"statistic": statistic, "z2": z2}
-    error = np.sqrt(found[f"{name}_se"].sel(at) ** 2 + values.var("run", ddof=1) / brute.runs)
-    apart = found[name].sel(at) - values.mean("run")
+    at = found.sel(z2=z2)
+    error = np.sqrt(at[f"{statistic}_{name}_se"] ** 2 + values.var("run", ddof=1) / brute.runs)
+    apart = at[f"{statistic}_{name}"] - values.mean("run")
     return (apart / error).values[(error > 1e-12).values]
 
 
@@ -244,7 +244,9 @@ def test_continuation_is_training(activation: str, times: list[int], runs: int, 
     problem, start = paper(200, activation, loss)
     found = continued(problem, start, times, runs=runs, seed=1, progress=False)
     brute = ov.sample(problem, start, times, runs=runs, seed=2, progress=False)
-    np.testing.assert_allclose(found["Q"].sel(z2=-1), 2 * found["Q"].sel(z2=0) - found["Q"].sel(z2=1), rtol=1e-12)
+    for name in ("mean_Q", "variance_Q"):
+        minus, zero, one = (found[name].sel(z2=z2) for z2 in (-1, 0, 1))
+        np.testing.assert_allclose(minus, 2 * zero - one, rtol=1e-12)
     ours, alone = (
         np.concatenate([
             scores(found, brute, name, 200, statistic, z2)
@@ -262,12 +264,13 @@ def test_continuation_against_reference() -> None:
     From 8000 runs each: of ψ at z = 0, and of training itself.
     """
     problem, start = paper(500, "softplus", "square")
-    found = continued(problem, start, [6], runs=1000, progress=False).sel(statistic="variance").isel(time=0)
+    found = continued(problem, start, [6], runs=1000, progress=False).isel(time=0)
     psi, training = [0.00686, 0.00915, 0.04134, 0.04335], [0.00290, 0.00430, 0.03615, 0.03842]
     for z2, known in ((0.0, psi), (-1.0, training)):
         at = found.sel(z2=z2)
         ours, error = (
-            np.concatenate([np.ravel(at[name + end]) for name in ("training_error", "Q", "m")]) for end in ("", "_se")
+            np.concatenate([np.ravel(at[f"variance_{name}{end}"]) for name in ("training_error", "Q", "m")])
+            for end in ("", "_se")
         )
         score = (ours - known) / np.hypot(error, np.sqrt(2 / 8000) * np.array(known))
         assert np.abs(score).max() < stats.norm.isf(1e-5 / 2 / 4), (z2, score)

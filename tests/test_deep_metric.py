@@ -66,22 +66,22 @@ def test_scores_by_hand() -> None:
     r, p = pearsonr(aligned, by_class)
     for run in range(2):
         one = d.isel(run=run)
-        np.testing.assert_allclose(one["recall"], [found[k].mean() for k in (1, 2, 4, 8)])
-        np.testing.assert_allclose(one["recall_by_class"], by_class)
-        np.testing.assert_allclose(one["alignment_by_class"], aligned, rtol=1e-4)
-        assert float(one["alignment"]) == pytest.approx(np.mean(aligned), rel=1e-4)
+        np.testing.assert_allclose(one["recall_all"], [found[k].mean() for k in (1, 2, 4, 8)])
+        np.testing.assert_allclose(one["recall"], by_class)
+        np.testing.assert_allclose(one["alignment"], aligned, rtol=1e-4)
+        assert float(one["alignment_mean"]) == pytest.approx(np.mean(aligned), rel=1e-4)
         assert float(one["correlation"]) == pytest.approx(r, abs=1e-4)
         assert float(one["p_value"]) == pytest.approx(p, abs=1e-4)
     assert float(d["combined_p_value"]) == pytest.approx(combine_pvalues([p, p]).pvalue, abs=1e-4)
-    assert d["class"].values.tolist() == list("56789")
+    assert d["unseen"].values.tolist() == list("56789")
 
 
 def test_digits(result: MetricTraining) -> None:
     d = result.data
-    assert dict(d.sizes) == {"run": 2, "epoch": 7, "neighbours": 4, "class": 5}
-    assert np.all(d["loss"][:, -1] < 0.5 * d["loss"][:, 0])
+    assert dict(d.sizes) == {"run": 2, "epoch": 7, "neighbours": 4, "unseen": 5}
+    assert np.all(d["training_error"][:, -1] < 0.5 * d["training_error"][:, 0])
     assert all(np.isfinite(d[name]).all() for name in d)
-    assert np.all(np.diff(d["recall"], axis=2) >= 0)
+    assert np.all(np.diff(d["recall_all"], axis=2) >= 0)
     assert "5 seen and 5 unseen classes, 2 runs of 6 epochs, seed 1" in repr(result)
 
 
@@ -97,19 +97,19 @@ def test_table(result: MetricTraining) -> None:
         f"{r.std(ddof=1):.4f}",
         f"{float(last['combined_p_value']):.4f}",
     ]
-    assert float(lines[1].split()[3]) == pytest.approx(100 * float(last["recall"][0, 0]), abs=0.006)
+    assert float(lines[1].split()[3]) == pytest.approx(100 * float(last["recall_all"][0, 0]), abs=0.006)
 
 
 def test_same_seed_same_bits(result: MetricTraining) -> None:
     again = trained(runs=1)
-    for name in ("loss", "recall_by_class", "alignment_by_class"):
+    for name in ("training_error", "recall", "alignment"):
         np.testing.assert_array_equal(again.data[name][0], result.data[name][0])
 
 
 def test_plots(result: MetricTraining) -> None:
     ax = result.plot()
-    np.testing.assert_array_equal(ax.lines[1].get_xdata(), result.data["alignment_by_class"][1, -1])
-    assert len(result.plot("recall").lines) == 4
+    np.testing.assert_array_equal(ax.lines[1].get_xdata(), result.data["alignment"][1, -1])
+    assert len(result.plot("recall_all").lines) == 4
     plt.close("all")
     with pytest.raises(InputError, match="unknown variable"):
         result.plot("accuracy")
@@ -132,7 +132,7 @@ def test_equal_recalls_have_no_correlation() -> None:
     labels = np.repeat(np.arange(6), 5)
     images = Images.from_arrays(0.8 * stripes[labels] + 0.1 * rng.random((30, 8, 8)), labels)
     found = train_metric(*images.split(), flat, epochs=1, runs=1).data.isel(epoch=-1)
-    assert found["recall_by_class"].values.tolist() == [[1, 1, 1]]
+    assert found["recall"].values.tolist() == [[1, 1, 1]]
     assert (found["correlation"].item(), found["p_value"].item()) == (0, 1)
 
 

@@ -81,23 +81,23 @@ def test_scores_by_hand() -> None:
         mine = z[three.labels == c]
         F, before = np.tanh(mine @ W), np.tanh(mine @ W0)
         pairs = [F[i] @ F[j] for i in range(6) for j in range(6) if i != j]
-        assert found["similarity"][0][c] == pytest.approx(abs(b @ mine.mean(0)), rel=1e-4)
+        assert found["similarity"][0][c] == pytest.approx(b @ mine.mean(0), rel=1e-4)
         assert found["alignment"][0][c] == pytest.approx(np.mean(pairs), rel=1e-4)
         assert found["elasticity"][0][c] == pytest.approx(np.mean(np.sum((F - before) ** 2, 1)), rel=1e-3)
     answers = np.tanh(x @ W) @ heads.T / np.sqrt(N)
     assert run.loss() == pytest.approx(np.mean((y - answers[:, 0]) ** 2 + (y + answers[:, 1]) ** 2) / 2, rel=1e-4)
-    np.testing.assert_allclose(found["accuracy"], np.mean(np.sign(answers) == np.stack([y, -y], 1), 0))
+    np.testing.assert_allclose(found["correct"], np.mean(np.sign(answers) == np.stack([y, -y], 1), 0))
 
 
 def test_digits(result: PairTraining) -> None:
     d = result.data
-    assert dict(d.sizes) == {"run": 2, "epoch": 16, "unseen": 2, "class": 3, "head": 2, "label": 2}
-    assert np.all(d["loss"][:, -1] < 0.5 * d["loss"][:, 0])
-    assert np.all(d["accuracy"][:, -1] > 0.95)
+    assert dict(d.sizes) == {"run": 2, "epoch": 16, "set": 2, "unseen": 3, "head": 2, "label": 2}
+    assert np.all(d["training_error"][:, -1] < 0.5 * d["training_error"][:, 0])
+    assert np.all(d["correct"][:, -1] > 0.95)
     assert not d["elasticity"][:, 0].any()
     assert all(np.isfinite(d[name]).all() for name in d if d[name].dtype.kind == "f")
-    three = [d[name].values[1, 7, 0] for name in ("similarity", "alignment", "elasticity")]
-    assert float(d["concordance"][1, 7, 0]) == kendall_w(three).W
+    similarity, *others = (d[name].values[1, 7, 0] for name in ("similarity", "alignment", "elasticity"))
+    assert float(d["concordance"][1, 7, 0]) == kendall_w([np.abs(similarity), *others]).W
     assert set(d["class_name"].values[0, 1]) == {"7", "8", "9"}
     assert set(d["train_name"].values.ravel()) <= set("01234")
     assert "Kendall's W over 3 classes of digits: 0." in repr(result) or "of digits: 1." in repr(result)
@@ -106,16 +106,16 @@ def test_digits(result: PairTraining) -> None:
 def test_same_seed_same_bits(result: PairTraining) -> None:
     """And a run does not depend on how many there are."""
     again = trained(runs=1)
-    for name in ("loss", "similarity", "alignment", "elasticity"):
+    for name in ("training_error", "similarity", "alignment", "elasticity"):
         np.testing.assert_array_equal(again.data[name][0], result.data[name][0])
-    assert np.any(result.data["loss"][0] != result.data["loss"][1])
+    assert np.any(result.data["training_error"][0] != result.data["training_error"][1])
 
 
 def test_plots(result: PairTraining) -> None:
     ax = result.plot()
     assert ax.get_ylabel() == "Kendall's W"
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), np.arange(1, 16))
-    ax = result.plot("elasticity", run=1, unseen="three")
+    ax = result.plot("elasticity", run=1, set="three")
     labels = [str(line.get_label()) for line in ax.lines]
     assert labels == [*result.data["class_name"].values[1, 1], "together"]
     np.testing.assert_array_equal(ax.lines[0].get_ydata(), result.data["elasticity"].values[1, :, 1, 0])
@@ -134,7 +134,7 @@ def test_divergence_keeps_what_came_before() -> None:
         NumericalError, match=r"the loss is nan; lower the rate in run 0 at epoch 1; .* epoch 0"
     ) as caught:
         train_pair(seen, {"digits": unseen}, exploding, width=8, epochs=3, rate=1e30, runs=2)
-    assert (caught.value.quantity, caught.value.time) == ("loss", 1)
+    assert (caught.value.quantity, caught.value.time) == ("training_error", 1)
     partial = caught.value.partial
     assert partial.data.sizes["epoch"] == 1
     assert partial.data.sizes["run"] == 2

@@ -157,7 +157,7 @@ def test_both_forms_are_equal(problem):
     if problem.teacher is not None:
         return
     # Stein's lemma: V_θ B_θ = ρ E[h̃ ωᵀ], where B_θ alone is not determined in directions that V_θ hardly has
-    covariances = [np.einsum("calik,clbkj->cabij", r.data["V_theta"], r.data["B_theta"]) for r in (stein, response)]
+    covariances = [np.einsum("rcalik,rclbkj->rcabij", r.data["V_theta"], r.data["B_theta"]) for r in (stein, response)]
     np.testing.assert_allclose(*covariances, atol=2e-2 * np.abs(covariances[1]).max())
 
 
@@ -165,7 +165,7 @@ def test_responses_are_derivatives():
     """E[∂ω/∂h̃] by finite differences: moving the mean of the field of one step moves the duals after it."""
     problem = paper(steps=5, rate=1.0)
     start = ov.Start.from_overlaps(problem, [[0.5]])
-    kernels = ov.solve(problem, start, method="response").data["B_theta"].values[:, :, :, 0, 0]
+    kernels = ov.solve(problem, start, method="response").data["B_theta"].values[0, :, :, :, 0, 0]
     assert np.abs(np.tril(kernels[0], -1)).max() == 0  # no response before its cause
     # at the first step ω = ℓ'(p), whose derivative is an integral over one variable
     z, w = np.polynomial.hermite_e.hermegauss(80)
@@ -232,7 +232,7 @@ def test_long_horizons(problem, level):
     start = small_start(problem, 200)
     times = np.unique(np.linspace(0, steps, 6).astype(int))
     macro = ov.solve(problem, start, times, accuracy=level)
-    V = macro.data["V_theta"].values[0, :, :, 0, 0]
+    V = macro.data["V_theta"].values[0, 0, :, :, 0, 0]
     assert np.linalg.eigvalsh(V)[0] < 1e-9 * np.trace(V)
     meso = ov.sample(problem, start, times, runs=20, seed=2)
     verdict = ov.compare(macro, meso, level=1e-3, resolve=0.3, finite_size=False)
@@ -377,7 +377,7 @@ def test_averages_of_a_sweep_by_brute_force():
     Q = tau @ gram @ tau + gamma * eta**2 * V
     np.testing.assert_allclose(data["Q"].values[0, 1, 0, 0], Q, atol=2e-3)
     np.testing.assert_allclose(data["m"].values[0, 1, 0], gram[1:] @ tau, atol=2e-3)
-    np.testing.assert_allclose(data["B_omega"].values[:, 0, 1, 0, 0], -gamma * eta, atol=1e-12)
+    np.testing.assert_allclose(data["B_omega"].values[0, :, 0, 1, 0, 0], -gamma * eta, atol=1e-12)
     mean = gram[1:] @ tau
     cross = gram[0] @ tau
     later = cross / nu * h + np.sqrt(Q - cross**2 / nu) * rng.standard_normal(n)

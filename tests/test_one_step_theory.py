@@ -250,7 +250,7 @@ def test_polynomials_are_averages_of_the_expanded_features(order) -> None:
     c = hermite_coefficients(g, order).c
     nodes, weights = np.polynomial.hermite_e.hermegauss(40)
     weights = weights / weights.sum()
-    alpha, bx = nodes * np.sqrt(2 / 150), found.mean("similarity") + np.sqrt(found.mean("spread")) * nodes
+    alpha, bx = nodes * np.sqrt(2 / 150), found.mean("similarity") + np.sqrt(found.mean("similarity_variance")) * nodes
     shift = setting.eta * c[1] * np.multiply.outer(alpha, bx)
     moved = sum(c[k] * shift**k for k in range(1, order + 1))
     np.testing.assert_allclose(found.mean("elasticity"), 150 * weights @ moved**2 @ weights, rtol=1e-10)

@@ -262,7 +262,7 @@ def test_count_outliers() -> None:
 def test_refusals() -> None:
     problem = softmax_problem(3)
     point = ov.draw(problem, 40)
-    with pytest.raises(ov.InputError, match=r"this point has none; use point\.at_size"):
+    with pytest.raises(ov.InputError, match=r"this start has none; use start\.at_size"):
         predicted_outliers(problem, ov.Start.from_overlaps(problem, Q=np.eye(3)), 100)
     with pytest.raises(ov.InputError, match="samples: expected at least 2, got 0"):
         predicted_outliers(problem, point, 0)

@@ -296,7 +296,7 @@ def test_refusals() -> None:
         readout_block(problem, point)
     with pytest.raises(ov.InputError, match="block: expected at most 2, got 3"):
         matrix.block(3)
-    with pytest.raises(ov.InputError, match="need weights, this point has overlaps only"):
+    with pytest.raises(ov.InputError, match="need weights, this start has overlaps only"):
         matrix.block(0).dense()
     with pytest.raises(ov.InputError, match="not zero"):
         LowRankPlusIdentity(np.eye(2), 0.0, None, None).alignment([0.0, 0.0], 1)

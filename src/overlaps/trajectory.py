@@ -57,7 +57,7 @@ class Trajectory:
 
     Attributes
     ----------
-    data: the dataset, see the table above; `data.attrs` holds scale, inputs, method, seed, cost, spec and versions.
+    data: the dataset, see the table above; `data.attrs` holds scale, inputs, averages, seed, cost, spec and versions.
     problem: the problem, or None for one loaded from a file if it cannot be built again: functions were the user's own,
         or the data set it names is gone or has changed.
     start: where it began.

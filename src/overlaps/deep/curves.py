@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 
 import xarray as xr
 
+from ..one_step.result import LABELS as SCORES
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-LABELS = {"concordance": "Kendall's W", "similarity": "|b·μ|"}
+LABELS = {**SCORES, "concordance": "Kendall's W", "recall_all": "Recall@k"}
 
 
 def spread(variable: xr.DataArray, ax: Axes | None = None) -> Axes:
@@ -32,9 +34,9 @@ def spread(variable: xr.DataArray, ax: Axes | None = None) -> Axes:
 
 
 def lines(variable: xr.DataArray, names: Sequence[str], ax: Axes | None = None) -> Axes:
-    """A variable (epoch, class) of one run, a line for each class."""
+    """A variable (epoch, unseen) of one run, a line for each class."""
     ax = _axes(variable, ax)
-    for name, values in zip(names, variable.transpose("class", "epoch").values, strict=True):
+    for name, values in zip(names, variable.transpose("unseen", "epoch").values, strict=True):
         ax.plot(variable["epoch"].values, values, label=name)
     return ax
 
@@ -47,7 +49,7 @@ def points(data: xr.Dataset, ax: Axes | None = None) -> Axes:
         _, ax = plt.subplots(layout="constrained")
     for run, r in enumerate(data["correlation"].values):
         one = data.isel(run=run)
-        ax.plot(one["alignment_by_class"], 100 * one["recall_by_class"], "o", label=f"run {run}, r = {r:.2f}")
+        ax.plot(one["alignment"], 100 * one["recall"], "o", label=f"run {run}, r = {r:.2f}")
     ax.set_xlabel("alignment of the class")
     ax.set_ylabel("Recall@1 of the class (%)")
     ax.legend()
@@ -63,5 +65,5 @@ def _axes(variable: xr.DataArray, ax: Axes | None) -> Axes:
     name = str(variable.name)
     ax.set_xlabel("epoch")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
-    ax.set_ylabel(LABELS.get(name, name))
+    ax.set_ylabel(LABELS.get(name, name.replace("_", " ")))
     return ax

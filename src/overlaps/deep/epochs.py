@@ -77,9 +77,9 @@ def follow(
                     learner.learn()
                 loss = learner.loss()
                 if not math.isfinite(loss):
-                    raise stop(run, epoch, f"the loss is {loss}; lower the rate", "loss")
+                    raise stop(run, epoch, f"the loss is {loss}; lower the rate", "training_error")
                 try:
-                    row.append({"loss": loss, **learner.measure()})
+                    row.append({"training_error": loss, **learner.measure()})
                 except InputError as error:
                     raise stop(run, epoch, f"the features cannot be scored ({error})", "features") from None
                 bar.update()

@@ -64,12 +64,12 @@ class MetricTraining:
 
         | variable | dims | meaning |
         |---|---|---|
-        | recall | run, epoch, neighbours | Recall@k over all unseen images |
-        | recall_by_class, alignment_by_class | run, epoch, class | Recall@1 and alignment of each unseen class |
-        | alignment | run, epoch | mean of the latter over classes |
+        | recall, alignment | run, epoch, unseen | Recall@1 and alignment of each unseen class |
+        | recall_all | run, epoch, neighbours | Recall@k over all unseen images |
+        | alignment_mean | run, epoch | mean of the alignment over classes |
         | correlation, p_value | run, epoch | of the two over classes |
         | combined_p_value | epoch | of all runs |
-        | loss | run, epoch | of the training images |
+        | training_error | run, epoch | mean loss of the training images |
 
         Where all classes have one and the same recall nothing can go with it: correlation 0, p-value 1. Fisher's method
         takes runs as independent, but they are measured on the same images: the combined p-value is on the small side.
@@ -81,14 +81,14 @@ class MetricTraining:
         d, a = self.data, self.data.attrs
         runs, epochs = d.sizes["run"], int(d["epoch"][-1])
         first, last = d.isel(epoch=0), d.isel(epoch=-1)
-        found = [mean_spread(100 * x["recall"].sel(neighbours=1).values, 1) for x in (first, last)]
+        found = [mean_spread(100 * x["recall_all"].sel(neighbours=1).values, 1) for x in (first, last)]
         return "\n".join(
             [
-                f"metric training: {a['seen']} seen and {d.sizes['class']} unseen classes, "
+                f"metric training: {a['seen']} seen and {d.sizes['unseen']} unseen classes, "
                 f"{runs} run{'s' * (runs > 1)} of {epochs} epochs, seed {a['seed']}",
                 f"  network: {a['network']}; SGD at rate {a['rate']:g}, batches of {a['batch']}",
-                f"  loss {float(first['loss'].mean()):.4g} -> {float(last['loss'].mean()):.4g}, "
-                f"Recall@1 {found[0]} -> {found[1]} %",
+                f"  training error {float(first['training_error'].mean()):.4g} -> "
+                f"{float(last['training_error'].mean()):.4g}, Recall@1 {found[0]} -> {found[1]} %",
                 f"  Recall@1 against alignment over classes: r = {mean_spread(last['correlation'].values)}, "
                 f"p = {float(last['combined_p_value']):.2g}",
             ]
@@ -97,12 +97,12 @@ class MetricTraining:
     def table(self) -> str:
         """All runs at the last epoch, and their mean ± standard deviation with the combined p-value; recalls in %."""
         last = self.data.isel(epoch=-1)
-        recalls = [100 * last["recall"].sel(neighbours=k).values for k in NEIGHBOURS]
+        recalls = [100 * last["recall_all"].sel(neighbours=k).values for k in NEIGHBOURS]
         columns = {
             "R@1 v. align": (last["correlation"].values, 4),
             "p-value": (last["p_value"].values, 4),
             **{f"Recall@{k}": (values, 2) for k, values in zip(NEIGHBOURS, recalls, strict=True)},
-            "avg. align": (last["alignment"].values, 2),
+            "avg. align": (last["alignment_mean"].values, 2),
         }
         rows = [["run", *columns]]
         rows += [[str(r), *(f"{x[r]:.{n}f}" for x, n in columns.values())] for r in range(last.sizes["run"])]
@@ -117,13 +117,13 @@ class MetricTraining:
         Parameters
         ----------
         name: ``"classes"``: Recall@1 against alignment, a point for each unseen class and run at the last epoch; or
-            ``"recall"``, ``"alignment"``, ``"correlation"`` or ``"loss"`` against epochs: mean over runs with a band of
-            one standard deviation.
+            ``"recall_all"``, ``"alignment_mean"``, ``"correlation"`` or ``"training_error"`` against epochs: mean over
+            runs with a band of one standard deviation.
         ax: where to draw.
         """
         from .curves import points, spread
 
-        curves = ("recall", "alignment", "correlation", "loss")
+        curves = ("recall_all", "alignment_mean", "correlation", "training_error")
         if name == "classes":
             last = self.data.isel(epoch=-1)
             return points(last, ax)
@@ -177,17 +177,21 @@ def train_metric(
         MetricRun(pixels, train.labels, others, unseen.labels, recipe, shape, optimiser, rng, key)
         for rng, key in streams(seed, runs)
     ]
-    dims = ("run", "epoch", "class")
+    dims, curves = ("run", "epoch", "unseen"), ("alignment_mean", "correlation", "p_value", "training_error")
 
     def finish(found: Mapping[str, NDArray[Any]]) -> MetricTraining:
         data = xr.Dataset(
             {
-                "recall": (("run", "epoch", "neighbours"), found["recall"]),
-                **{name: (dims, found[name]) for name in ("recall_by_class", "alignment_by_class")},
-                **{name: (dims[:2], found[name]) for name in ("alignment", "correlation", "p_value", "loss")},
+                **{name: (dims, found[name]) for name in ("recall", "alignment")},
+                "recall_all": (("run", "epoch", "neighbours"), found["recall_all"]),
+                **{name: (dims[:2], found[name]) for name in curves},
                 "combined_p_value": ("epoch", [combined(p) for p in found["p_value"].T]),
             },
-            {"epoch": np.arange(found["loss"].shape[1]), "class": list(unseen.names), "neighbours": list(NEIGHBOURS)},
+            {
+                "epoch": np.arange(found["training_error"].shape[1]),
+                "unseen": list(unseen.names),
+                "neighbours": list(NEIGHBOURS),
+            },
             {
                 "network": told(recipe),
                 "batch": f"{shape[0]} x {shape[1]}",
@@ -273,10 +277,10 @@ class MetricRun:
             correlation(aligned, recalls) if min(np.ptp(aligned), np.ptp(recalls)) > 0 else Correlation(0.0, 1.0)
         )
         return {
-            "recall": [found[k].mean() for k in NEIGHBOURS],
-            "recall_by_class": recalls,
-            "alignment_by_class": aligned,
-            "alignment": aligned.mean(),
+            "recall": recalls,
+            "alignment": aligned,
+            "recall_all": [found[k].mean() for k in NEIGHBOURS],
+            "alignment_mean": aligned.mean(),
             "correlation": goes_with.r,
             "p_value": goes_with.p_value,
         }

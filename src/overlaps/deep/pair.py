@@ -8,10 +8,11 @@ of the heads are y_1 = ±1 and y_2 = −y_1, and the loss over n images is
 At the start columns of W are uniform on the unit sphere and a_c ~ N(0, 1/N); the network and W learn, by Adam on all
 images at once, and the heads stay as they are. After every epoch, which is one step, for each unseen class
 
-    similarity   |b·μ|,  b = Xᵀ y_1/n of the training images, μ the mean x of the class
+    similarity   b·μ,  b = Xᵀ y_1/n of the training images, μ the mean x of the class
     alignment, elasticity   of F, the latter against F at the start (`overlaps.one_step.scores`)
 
-and over the classes of a set Kendall's W of these three. Both b and μ are those of the network at that epoch.
+and over the classes of a set Kendall's W of |b·μ| and the other two. Both b and μ are those of the network at that
+epoch.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ class PairTraining:
 
         | variable | dims | meaning |
         |---|---|---|
-        | similarity, alignment, elasticity | run, epoch, unseen, class | of each unseen class |
-        | similarity_all, alignment_all, elasticity_all | run, epoch, unseen | of all images of its classes together |
-        | concordance | run, epoch, unseen | Kendall's W of the three over the classes |
-        | loss | run, epoch | of the training images |
-        | accuracy | run, epoch, head | share of training images whose answer has the right sign |
-        | class_name | run, unseen, class | which classes they are |
+        | similarity, alignment, elasticity | run, epoch, set, unseen | of each unseen class |
+        | similarity_all, alignment_all, elasticity_all | run, epoch, set | of all images of its classes together |
+        | concordance | run, epoch, set | Kendall's W of the size of the similarity and the other two over classes |
+        | training_error | run, epoch | mean loss of the training images |
+        | correct | run, epoch, head | share of training images whose answer has the right sign |
+        | class_name | run, set, unseen | which classes they are |
         | train_name | run, label | which classes were trained on |
 
         At epoch 0 nothing has moved, so elasticity is zero for all classes and ranks none before another.
@@ -81,42 +82,42 @@ class PairTraining:
         d, a = self.data, self.data.attrs
         runs, epochs = d.sizes["run"], int(d["epoch"][-1])
         last = d.isel(epoch=-1)
-        right = ", ".join(f"{100 * float(x):.0f} %" for x in last["accuracy"].mean("run"))
+        right = ", ".join(f"{100 * float(x):.0f} %" for x in last["correct"].mean("run"))
         lines = [
             f"pair training: {runs} run{'s' * (runs > 1)} of {epochs} epochs, seed {a['seed']}",
             f"  network: {a['network']}, {a['width']} features; Adam at rate {a['rate']:g}",
-            f"  loss {float(d['loss'][:, 0].mean()):.4g} -> {float(last['loss'].mean()):.4g}, heads right on {right}",
+            f"  training error {float(d['training_error'][:, 0].mean()):.4g} -> "
+            f"{float(last['training_error'].mean()):.4g}, heads right on {right}",
         ]
-        for name in d["unseen"].values:
-            found = mean_spread(last["concordance"].sel(unseen=name).values)
-            lines.append(f"  Kendall's W over {d.sizes['class']} classes of {name}: {found} at the end")
+        for name in d["set"].values:
+            found = mean_spread(last["concordance"].sel(set=name).values)
+            lines.append(f"  Kendall's W over {d.sizes['unseen']} classes of {name}: {found} at the end")
         return "\n".join(lines)
 
-    def plot(
-        self, name: str = "concordance", ax: Axes | None = None, *, run: int = 0, unseen: str | None = None
-    ) -> Axes:
+    def plot(self, name: str = "concordance", ax: Axes | None = None, *, run: int = 0, set: str | None = None) -> Axes:
         """Draw a variable against epochs.
 
         Parameters
         ----------
-        name: ``"concordance"``, ``"loss"`` or ``"accuracy"``: mean over runs with a band of one standard deviation; or
-            ``"similarity"``, ``"alignment"`` or ``"elasticity"``: a line for each class of one run and set, and a grey
-            one for all images of these classes together.
+        name: ``"concordance"``, ``"training_error"`` or ``"correct"``: mean over runs with a band of one standard
+            deviation; or ``"similarity"``, ``"alignment"`` or ``"elasticity"``: a line for each class of one run and
+            set, and a grey one for all images of these classes together.
         ax: where to draw.
-        run, unseen: which run and set of classes, for the last three; the first by default.
+        run, set: which run and set of classes, for the last three; the first by default.
         """
         from .curves import lines, spread
 
-        if name in ("concordance", "loss", "accuracy"):
+        curves = ("concordance", "training_error", "correct")
+        if name in curves:
             # W before training is that of two rankings and a tie of all
             return spread(self.data[name].isel(epoch=slice(1 if name == "concordance" else 0, None)), ax)
         if name not in SCORES:
-            raise unknown("variable", name, ("concordance", "loss", "accuracy", *SCORES))
-        sets = [str(s) for s in self.data["unseen"].values]
-        chosen = sets[0] if unseen is None else unseen
+            raise unknown("variable", name, (*curves, *SCORES))
+        sets = [str(s) for s in self.data["set"].values]
+        chosen = sets[0] if set is None else set
         if chosen not in sets:
-            raise unknown("unseen", chosen, sets)
-        one = self.data.isel(run=whole("run", run, least=0, most=self.data.sizes["run"] - 1)).sel(unseen=chosen)
+            raise unknown("set", chosen, sets)
+        one = self.data.isel(run=whole("run", run, least=0, most=self.data.sizes["run"] - 1)).sel(set=chosen)
         ax = lines(one[name], [str(n) for n in one["class_name"].values], ax)
         ax.plot(one["epoch"], one[f"{name}_all"], color="0.6", label="together")
         ax.legend()
@@ -177,7 +178,7 @@ def train_pair(
         return PairRun(two, others, recipe, N, optimiser, key)
 
     learners = [learner(rng, key) for rng, key in streams(seed, runs)]
-    dims = ("run", "epoch", "unseen", "class")
+    dims = ("run", "epoch", "set", "unseen")
 
     def finish(found: Mapping[str, NDArray[Any]]) -> PairTraining:
         data = xr.Dataset(
@@ -185,15 +186,15 @@ def train_pair(
                 **{name: (dims, found[name]) for name in SCORES},
                 **{f"{name}_all": (dims[:3], found[f"{name}_all"]) for name in SCORES},
                 "concordance": (dims[:3], found["concordance"]),
-                "loss": (dims[:2], found["loss"]),
-                "accuracy": (("run", "epoch", "head"), found["accuracy"]),
+                "training_error": (dims[:2], found["training_error"]),
+                "correct": (("run", "epoch", "head"), found["correct"]),
                 "class_name": (
-                    ("run", "unseen", "class"),
+                    ("run", "set", "unseen"),
                     [[u.names for u in run.unseen.values()] for run in learners],
                 ),
                 "train_name": (("run", "label"), [run.train.names for run in learners]),
             },
-            {"epoch": np.arange(found["loss"].shape[1]), "unseen": list(unseen), "label": [1, -1]},
+            {"epoch": np.arange(found["training_error"].shape[1]), "set": list(unseen), "label": [1, -1]},
             {"network": told(recipe), "width": N, "rate": float(rate), "seed": int(seed)},
         )
         return PairTraining(data)
@@ -278,12 +279,12 @@ class PairRun:
             for name, row, together in zip(SCORES, table, self._scores(b, mine), strict=True):
                 found[name].append(row)
                 found[f"{name}_all"].append(together)
-            found["concordance"].append(kendall_w(table).W)
+            found["concordance"].append(kendall_w([np.abs(table[0]), *table[1:]]).W)
         right = np.sign(np.asarray(self.answers)) == np.stack([self.y, -self.y], axis=1)
-        return {**found, "accuracy": right.mean(0)}
+        return {**found, "correct": right.mean(0)}
 
     def _scores(self, b: NDArray[np.float64], rows: NDArray[np.intp]) -> tuple[float, float, float]:
-        similarity = abs(float(b @ self.x[rows].mean(0)))
+        similarity = float(b @ self.x[rows].mean(0))
         return similarity, alignment(self.F[rows]), elasticity(self.F[rows], self.before[rows])
 
 

@@ -1,8 +1,8 @@
 """Full-batch training: mean-field kernels, the comparison theorem, and what finite size adds.
 
 `solve`, `sample` and `train` of a problem with `FullBatch` are the three scales; macro is dynamical mean-field theory.
-Besides the variables of every `Trajectory` its data have kernels of two steps each, with dimensions (component, step,
-step_, student, student_); δ = ∂loss/∂λ.
+Besides the variables of every `Trajectory` its data have kernels of two steps each, with dimensions (run, component,
+step, step_, student, student_); δ = ∂loss/∂λ.
 
 | variable | meaning |
 |---|---|

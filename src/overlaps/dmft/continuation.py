@@ -42,9 +42,9 @@ def continued(
 
     Returns
     -------
-    Q, R, m, error and training_error, as far as they are there, with dimensions (statistic, z2, time, ...): statistic
-    is ``"mean"`` or ``"variance"`` (m times the variance), z2 is 0, 1 or −1, the last being 2 H(0) − H(1). Each has its
-    standard error beside it, ``Q_se`` and so on.
+    For `training_error`, `error`, `Q`, `R` and `m`, as far as they are there: `mean_` and name, and `variance_` and
+    name, samples times the variance of a run as in `fluctuations`, with dimensions (z2, time, ...); z2 is 0, 1 or −1,
+    the last being 2 H(0) − H(1). Each has its standard error beside it, ``variance_Q_se`` and so on.
     """
     whole("runs", runs, least=3)
     zero, one = (
@@ -53,19 +53,23 @@ def continued(
     samples = Setting(problem, start).samples
     out: dict[str, xr.DataArray] = {}
     for name in NAMES:
-        if name in zero:
-            each = [_per_run(side[name], samples) for side in (zero, one)]
+        for statistic, per_run in (("mean", _itself), ("variance", _squares)) if name in zero else ():
+            each = [per_run(side[name], samples) for side in (zero, one)]
             three = xr.concat([*each, 2 * each[0] - each[1]], xr.Variable("z2", [0.0, 1.0, -1.0]))
-            three = three.transpose("statistic", "z2", "run", "time", ...)
-            out[name] = three.mean("run")
-            out[f"{name}_se"] = three.std("run", ddof=1) / np.sqrt(runs)
+            three = three.transpose("z2", "run", "time", ...)
+            out[f"{statistic}_{name}"] = three.mean("run")
+            out[f"{statistic}_{name}_se"] = three.std("run", ddof=1) / np.sqrt(runs)
     attrs = {"runs": runs, "samples": samples, "sigma": sigma, "seed": seed, "description": repr(problem)}
     return xr.Dataset(out, attrs=attrs)
 
 
-def _per_run(x: xr.DataArray, samples: int) -> xr.DataArray:
-    """Numbers whose means over runs are the mean of x, and samples times its variance: (statistic, run, time, ...)."""
+def _itself(x: xr.DataArray, samples: int) -> xr.DataArray:
+    """Numbers whose mean over runs is the mean of x, (run, time, ...)."""
+    return x
+
+
+def _squares(x: xr.DataArray, samples: int) -> xr.DataArray:
+    """Numbers whose mean over runs is samples times the variance of x, (run, time, ...)."""
     n = x.sizes["run"]
     shifted = x - x.isel(run=0)  # so that what does not fluctuate has no variance at all, not that of rounding
-    squares = samples * n / (n - 1) * (shifted - shifted.mean("run")) ** 2
-    return xr.concat([x, squares], xr.Variable("statistic", ["mean", "variance"]))
+    return samples * n / (n - 1) * (shifted - shifted.mean("run")) ** 2

@@ -233,11 +233,11 @@ class _Run:
         setting, stops = self.setting, self.stops if stops is None else stops
         mean = Kernels(*(np.mean([getattr(k, f.name) for k in found], axis=0) for f in fields(Kernels)))
         T, K, M = int(stops[-1]) + 1, setting.K, setting.M
-        dims = ("component", "step", "step_", "student", "student_")
+        dims = ("run", "component", "step", "step_", "student", "student_")
         more = {}
         for name in KERNELS:
             part = getattr(mean, name)[:, M : M + T * K, M : M + T * K]
-            more[name] = (dims, part.reshape(-1, T, K, T, K).transpose(0, 1, 3, 2, 4))
+            more[name] = (dims, part.reshape(-1, T, K, T, K).transpose(0, 1, 3, 2, 4)[None])
         loss = (setting.weights @ mean.loss)[None, stops]
         cost = f"{len(found)} sweep{'s' * (len(found) > 1)} of {T} steps, {clock.perf_counter() - self.began:.2g} s"
         result = as_trajectory(

@@ -53,7 +53,7 @@ def partial_error(
 ) -> Array:
     """Error of a linear student whose first `trained` coordinates learn, for inputs N(0, covariance), (times,).
 
-    Averaged over weights w − B with independent entries of mean square `distance`; exact for many coordinates of
+    Averaged over weights W − B with independent entries of mean square `distance`; exact for many coordinates of
     comparable variance, at any stable rate (corrections are of the order rate × largest eigenvalue / N).
     """
     rate, distance = number("rate", rate, above=0), number("distance", distance, least=0)

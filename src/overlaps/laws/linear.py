@@ -1,6 +1,6 @@
 """Learning curves of a linear student and teacher, at any rate and any size.
 
-One vector w learns one vector B. With e_b the part of E|w − B|²/N in level b, the limit N → ∞ is linear,
+One vector W learns one vector B. With e_b the part of E|W − B|²/N in level b, the limit N → ∞ is linear,
 
     de_b/dt = −2 η ω_b e_b + 2 η² φ_b ω_b ε,        ε = ½ Σ_b ω_b e_b,
 
@@ -16,7 +16,7 @@ At finite size N (Gaussian inputs, every level included, also levels of one dime
 
     S_b ← (1 − 2 η p_b + 2 η² p_b²) S_b + η² n_b p_b Σ p S,        p_b = ω_b/N,  ε = ½ Σ p S,
 
-S_b the sum of E(w − B)² over the n_b dimensions of level b. It is stable if and only if η p < 1 and
+S_b the sum of E(W − B)² over the n_b dimensions of level b. It is stable if and only if η p < 1 and
 Σ_b n_b η p_b / (1 − η p_b) < 2, which for n_b = 1 is well below η = 2: the largest eigenvalue alone holds a finite part
 of the variance.
 
@@ -90,7 +90,7 @@ def linear_modes(spectrum: AnySpectrum, rate: float, *, distance: float = 1.0, t
     ----------
     spectrum: of the input covariance, mean eigenvalue one in the papers.
     rate: learning rate η; refused at or above `critical_rate`, where the error grows without bound.
-    distance: mean square of the entries of w − B at the start (1 + σ² for a standard normal teacher and a student of
+    distance: mean square of the entries of W − B at the start (1 + σ² for a standard normal teacher and a student of
         standard deviation σ).
     trained: number of levels, those of largest eigenvalue, whose weights are trained; all by default.
     """
@@ -261,7 +261,7 @@ class SingleVector(NamedTuple):
 
 
 def single_vector(problem: Problem, scale: float) -> SingleVector:
-    """What a linear committee is equal to: w = Σ v_i W_i learns B = Σ u_n B_n at rate η Σ v_i².
+    """What a linear committee is equal to: W = Σ v_i W_i learns B = Σ u_n B_n at rate η Σ v_i².
 
     For readouts √M/K and 1/√M that is η M/K, from distance 1 + σ² M/K: a linear network does depend on K and M unless
     they are equal. `scale` is the standard deviation σ of the student's weights at the start; the teacher's is one.

@@ -25,13 +25,13 @@ HIGHEST = 30  # order
 
 
 def polynomial_scores(
-    setting: Setting, similarity: Array, spread: Array, first: Array, order: int | None, mean: Array
+    setting: Setting, similarity: Array, variance: Array, first: Array, order: int | None, mean: Array
 ) -> tuple[int, Array, Array]:
     """Order, alignment and elasticity, (unseen,) each.
 
     Parameters
     ----------
-    similarity, spread: b·μ and bᵀΣb; first: N E_w f²; mean: E_w f.
+    similarity, variance: b·μ and bᵀΣb; first: N E_w f²; mean: E_w f.
     order: l, or None for that of the window.
     """
     g, N, eta = setting.g, setting.count[2], setting.eta
@@ -50,7 +50,7 @@ def polynomial_scores(
         )
     if c.size < 2 or c[1] == 0:
         raise InputError(f"activation: polynomials need c_1 = E g'(z) ≠ 0, which {g.name} has not; use train")
-    moments = power_moments(2 * l, similarity, spread)
+    moments = power_moments(2 * l, similarity, variance)
     heads = power_moments(2 * l, 0.0, setting.step.heads / N)
     factor = [c[k] * (eta * c[1]) ** k for k in range(l + 1)]
     degrees = range(1, l + 1)

@@ -4,7 +4,7 @@
 |---|---|
 | alignment, elasticity | E[F(x)·F(x')] and E\\|F(x) − F_0(x)\\|² of the class |
 | alignment_before | alignment of the features before the step |
-| similarity, spread | b·μ and bᵀΣb, b = Xᵀy/n |
+| similarity, similarity_variance | b·μ and bᵀΣb, mean and variance of b·x in the class, b = Xᵀy/n |
 | saturation | η c_1 √((b·μ)² + bᵀΣb) √(heads/N), shift of a field by the rank-one gradient: polynomials need it small |
 | recall, recall_inner | Recall@1 of the class against its mirror image −x, by cosine and inner product (micro only) |
 | recall_before, recall_inner_before | the same before the step |
@@ -40,10 +40,10 @@ LABELS = {
 }
 
 
-def saturation(setting: Setting, similarity: Array, spread: Array) -> Array:
-    """The typical shift of a field by the rank-one gradient, of the shape of similarity and spread."""
+def saturation(setting: Setting, similarity: Array, variance: Array) -> Array:
+    """The typical shift of a field by the rank-one gradient, of the shape of similarity and variance."""
     c1 = hermite_coefficients(setting.g, 1).c[1]
-    return setting.eta * abs(c1) * np.sqrt((similarity**2 + spread) * setting.step.heads / setting.count[2])
+    return setting.eta * abs(c1) * np.sqrt((similarity**2 + variance) * setting.step.heads / setting.count[2])
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,8 @@ class Scores:
 
     Attributes
     ----------
-    data: xarray.Dataset with dimensions (run, unseen) where measured and (unseen,) where predicted; `value` is the
-        coordinate that marks the classes.
+    data: xarray.Dataset with dimensions (run, unseen), a prediction being one run; `value` is the coordinate that marks
+        the classes.
     scale: ``"micro"`` or ``"macro"``.
     setting: what was trained.
     """
@@ -65,18 +65,17 @@ class Scores:
     @property
     def runs(self) -> int:
         """Number of runs, one for a prediction."""
-        return self.data.sizes.get("run", 1)
+        return self.data.sizes["run"]
 
     def mean(self, name: str) -> Array:
         """Mean over runs of a variable, (unseen,)."""
-        values = self._variable(name)
-        return (values.mean("run") if "run" in values.dims else values).values
+        return self._variable(name).mean("run").values
 
     def standard_error(self, name: str) -> Array:
         """Standard error of that mean, (unseen,): zero for a prediction; needs two runs."""
         values = self._variable(name)
-        if "run" not in values.dims:
-            return np.zeros(values.shape)
+        if self.scale == "macro":
+            return np.zeros(values.sizes["unseen"])
         if self.runs < 2:
             raise InputError("runs: a standard error needs at least 2 runs, got 1")
         return (values.std("run", ddof=1) / np.sqrt(self.runs)).values

@@ -62,7 +62,7 @@ def train(
         raise InputError(f"unseen[{few[0]}]: Recall@1 needs at least 4 samples of a class; use with_recall=False")
     if points % 2:
         raise InputError(f"points: expected an even number, got {points}; one half is mirrored for Recall@1")
-    names = ["alignment", "elasticity", "alignment_before", "similarity", "spread"]
+    names = ["alignment", "elasticity", "alignment_before", "similarity", "similarity_variance"]
     if with_recall:
         names += ["recall", "recall_inner", "recall_before", "recall_inner_before"]
     out = {name: np.empty((runs, len(unseen))) for name in names}
@@ -91,7 +91,7 @@ def _collected(
 ) -> Scores:
     import xarray as xr
 
-    out["saturation"] = saturation(setting, out["similarity"], out["spread"])
+    out["saturation"] = saturation(setting, out["similarity"], out["similarity_variance"])
     variables = {name: (("run", "unseen"), values) for name, values in out.items()}
     data = xr.Dataset(
         {**variables, "gradient_error": ("run", error)},
@@ -129,7 +129,7 @@ def _run(
         F0, F = f(h0), f(h)
         out["alignment"][i], out["alignment_before"][i] = raw_alignment(F), raw_alignment(F0)
         out["elasticity"][i] = raw_elasticity(F, F0)
-        out["similarity"][i], out["spread"][i] = b @ one.mean, b @ one.apply(b[:, None])[:, 0]
+        out["similarity"][i], out["similarity_variance"][i] = b @ one.mean, b @ one.apply(b[:, None])[:, 0]
         if "recall" not in out:
             continue
         half = len(F) // 2

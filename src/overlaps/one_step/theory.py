@@ -81,7 +81,7 @@ def solve(
     found = {name: np.empty(len(unseen)) for name in ("alignment", "elasticity", "alignment_before")}
     b = groups.pulls.sum(0)
     similarity = np.array([b @ one.mean for one in unseen])
-    spread = np.array([b @ one.apply(b[:, None])[:, 0] + groups.spread.sum() * one.trace for one in unseen])
+    variance = np.array([b @ one.apply(b[:, None])[:, 0] + groups.spread.sum() * one.trace for one in unseen])
     worst = 0.0
     for i, one in enumerate(tqdm(unseen, desc="unseen classes", delay=2, disable=not progress, leave=False)):
         try:
@@ -94,11 +94,11 @@ def solve(
         worst = max(worst, error)
         for values, value in zip(found.values(), fine, strict=True):
             values[i] = value
-    size = saturation(setting, similarity, spread)
+    size = saturation(setting, similarity, variance)
     if method == "polynomial":
         # the first term is the alignment before the step, by the same quadrature
         order, found["alignment"], found["elasticity"] = polynomial_scores(
-            setting, similarity, spread, found["alignment_before"], order, _means(setting, groups, unseen)
+            setting, similarity, variance, found["alignment_before"], order, _means(setting, groups, unseen)
         )
         if size.max() > TYPICAL:
             warnings.warn(
@@ -109,8 +109,13 @@ def solve(
     _warn_of_domain(setting, groups, unseen, method)
     data = xr.Dataset(
         {
-            name: ("unseen", values)
-            for name, values in {**found, "similarity": similarity, "spread": spread, "saturation": size}.items()
+            name: (("run", "unseen"), values[None])
+            for name, values in {
+                **found,
+                "similarity": similarity,
+                "similarity_variance": variance,
+                "saturation": size,
+            }.items()
         },
         {"value": ("unseen", marks(unseen))},
         {"method": method, "accuracy": worst, "eta": setting.eta, "window": str(setting.step.window)}

@@ -12,6 +12,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+TIME = "time (samples per input dimension)"
+ERROR = "generalisation error"
+
 
 def panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
     """A figure of rows × columns axes, row by row."""

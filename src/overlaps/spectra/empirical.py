@@ -23,8 +23,8 @@ arXiv:2310.03010, equation (2.2).
 ...     data=ov.GaussianMixture(means=3, variance=0.1), student=ov.Softmax(3), loss="cross-entropy",
 ...     algorithm=ov.OnlineSGD(1.0, decay=0.01),
 ... )
->>> point = ov.draw(problem, size=100, scale=0.1)
->>> H = hessian(problem, point, Batch.draw(problem, point, 4000))
+>>> start = ov.draw(problem, size=100, scale=0.1)
+>>> H = hessian(problem, start, Batch.draw(problem, start, 4000))
 >>> H
 NetworkMatrix(hessian, 3 units x 100 inputs, 4000 samples)
 >>> (9 / 2 * H.block(0).spectrum()[:4]).round(1).tolist()  # three outliers near p + s = 1/3 + 1/10
@@ -86,7 +86,7 @@ def _gradients(kernel, lam, nu, labels, v, u, dlam, dv):  # pragma: no cover - c
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NetworkMatrix:
-    """The Hessian or the G-matrix at one point, from n samples; made by `hessian` and `gradient_matrix`.
+    """The Hessian or the G-matrix at given weights, from n samples; made by `hessian` and `gradient_matrix`.
 
     Units are numbered from 0, and "v" stands for the readout.
 
@@ -257,25 +257,25 @@ def _slabs(n: int, columns: NDArray[Any]) -> list[slice]:
     return [slice(first, first + rows) for first in range(0, n, rows)]
 
 
-def hessian(problem: Problem, point: Start, batch: Batch) -> NetworkMatrix:
-    """The Hessian of the mean loss over `batch` at the weights of `point`, without weight decay."""
-    return _at(problem, point, batch, "hessian")
+def hessian(problem: Problem, start: Start, batch: Batch) -> NetworkMatrix:
+    """The Hessian of the mean loss over `batch` at the weights of `start`, without weight decay."""
+    return _at(problem, start, batch, "hessian")
 
 
-def gradient_matrix(problem: Problem, point: Start, batch: Batch) -> NetworkMatrix:
+def gradient_matrix(problem: Problem, start: Start, batch: Batch) -> NetworkMatrix:
     """The mean over `batch` of the gradient times its transpose (the G-matrix), without weight decay."""
-    return _at(problem, point, batch, "gradient")
+    return _at(problem, start, batch, "gradient")
 
 
-def _at(problem: Problem, point: Start, batch: Batch, kind: str) -> NetworkMatrix:
-    check(problem, point)
-    if point.student is None or point.teacher is None:
+def _at(problem: Problem, start: Start, batch: Batch, kind: str) -> NetworkMatrix:
+    check(problem, start)
+    if start.student is None or start.teacher is None:
         raise InputError(
-            "point: an empirical matrix needs weights; use draw or Start.from_weights (a population matrix needs none)"
+            "start: an empirical matrix needs weights; use draw or Start.from_weights (a population matrix needs none)"
         )
-    check_batch(problem, batch, point.student.shape[1])
-    fields = fields_of(batch.inputs, point.student), fields_of(batch.inputs, point.teacher)
-    return _network_matrix(kind, problem, batch, fields, point.v, point.u)
+    check_batch(problem, batch, start.student.shape[1])
+    fields = fields_of(batch.inputs, start.student), fields_of(batch.inputs, start.teacher)
+    return _network_matrix(kind, problem, batch, fields, start.v, start.u)
 
 
 def check_batch(problem: Problem, batch: Batch, size: int) -> None:

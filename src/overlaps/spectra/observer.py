@@ -57,7 +57,7 @@ from .population import KINDS
 Array = NDArray[np.float64]
 
 
-class Plan(NamedTuple):
+class Counts(NamedTuple):
     """What an observer looks at in a problem: units, pairs of each, pairs of the readout (0: none), samples."""
 
     units: list[int]
@@ -121,14 +121,14 @@ class Observer:
 
     def variables(self, problem: Problem, start: Start) -> dict[str, tuple[str, ...]]:
         """Names of what is recorded, and the dimensions of each after those of run and observed time."""
-        plan = self._plan(problem, start)
+        counts = self._counts(problem, start)
         names: dict[str, tuple[str, ...]] = {}
         for kind in self.kinds:
             names |= {f"{kind}_values": ("block", "rank"), f"{kind}_alignment": ("block",)}
             names |= {f"{kind}_residual": ("block",)}
             if start.m.shape[2]:
                 names[f"{kind}_top_mean"] = ("block", "mean")
-            if plan.readout_pairs:
+            if counts.readout_pairs:
                 names |= {f"{kind}_readout_values": ("readout_rank",), f"{kind}_readout_alignment": ()}
         if self.keep_weights:
             names["weights"] = ("student", "coordinate")
@@ -138,16 +138,16 @@ class Observer:
         self, problem: Problem, start: Start, redraw: Callable[[int], tuple[Array, NDArray[np.int64]]], seed: int
     ) -> Watcher:
         """A watcher of one run; `redraw(count)` gives the first inputs and labels that the run trains on."""
-        plan = self._plan(problem, start)
+        counts = self._counts(problem, start)
         if self.source == "train":
-            batch = Batch(*redraw(plan.samples))
+            batch = Batch(*redraw(counts.samples))
         else:
-            batch = Batch.draw(problem, start, plan.samples, seed)
+            batch = Batch.draw(problem, start, counts.samples, seed)
         assert start.student is not None
         check_batch(problem, batch, start.student.shape[1])
-        return Watcher(self, problem, start, batch, plan)
+        return Watcher(self, problem, start, batch, counts)
 
-    def _plan(self, problem: Problem, start: Start) -> Plan:
+    def _counts(self, problem: Problem, start: Start) -> Counts:
         check_inputs(problem)
         K = problem.student.units
         if start.size is None:
@@ -164,15 +164,15 @@ class Observer:
         samples = 2 * start.size if self.samples is None else self.samples
         if samples * start.size > 1e9:
             raise InputError(f"samples: {samples} of them are {samples * start.size * 8e-9:.0f} GB; use fewer")
-        return Plan(units, count, readout, samples)
+        return Counts(units, count, readout, samples)
 
 
 class Watcher:
     """Follows the eigenpairs of one run."""
 
-    def __init__(self, observer: Observer, problem: Problem, start: Start, batch: Batch, plan: Plan) -> None:
+    def __init__(self, observer: Observer, problem: Problem, start: Start, batch: Batch, counts: Counts) -> None:
         assert start.teacher is not None and start.means is not None
-        self.observer, self.problem, self.plan, self.batch = observer, problem, plan, batch
+        self.observer, self.problem, self.counts, self.batch = observer, problem, counts, batch
         single = observer.tolerance >= SINGLE and batch.inputs.shape[1] > DENSE
         self.inputs: NDArray[Any] = batch.inputs.astype(np.float32) if single else batch.inputs
         self.u, self.teacher_fields = start.u, fields_of(batch.inputs, start.teacher)
@@ -193,31 +193,32 @@ class Watcher:
         kinds, X = self.observer.kinds, self.inputs
         if not np.maximum(np.abs(W).max(), np.abs(v).max()) < LIMIT:
             return [self._nothing()] * len(kinds)  # training has diverged; it will say so, with all that came before
-        at = self.problem, self.batch, (fields_of(X, W), self.teacher_fields), v, self.u, self.plan.units
+        at = self.problem, self.batch, (fields_of(X, W), self.teacher_fields), v, self.u, self.counts.units
         weights, readouts = zip(*(own_weights(kind, *at) for kind in kinds), strict=True)
         pairs = self._follow(weighted_moments(X, np.concatenate(weights, axis=1), f"{' and '.join(kinds)} blocks"))
         if pairs is None or not all(readout is None or np.isfinite(readout).all() for readout in readouts):
             return [self._nothing()] * len(kinds)
         spectra = []
         for i, readout in enumerate(readouts):
-            own = slice(i * len(self.plan.units), (i + 1) * len(self.plan.units))
+            own = slice(i * len(self.counts.units), (i + 1) * len(self.counts.units))
             vectors = pairs.vectors[own]
             seen = {
                 "values": pairs.values[own],
-                "alignment": alignments(W[self.plan.units], vectors),
+                "alignment": alignments(W[self.counts.units], vectors),
                 "residual": pairs.residuals[own].max(axis=1),
             }
             if len(self.means):
                 seen["top_mean"] = np.minimum(np.abs(vectors[:, :, 0] @ self.means.T), 1.0)
-            if self.plan.readout_pairs:
+            if self.counts.readout_pairs:
                 last = eigenpairs(readout, v.size)
                 seen["readout_values"] = last.values
-                seen["readout_alignment"] = alignments(v[None], last.vectors[None, :, : self.plan.readout_pairs])[0]
+                seen["readout_alignment"] = alignments(v[None], last.vectors[None, :, : self.counts.readout_pairs])[0]
             spectra.append(seen)
         return spectra
 
     def _nothing(self) -> dict[str, Array]:
-        blocks, k, readout_k, means = len(self.plan.units), self.plan.pairs, self.plan.readout_pairs, len(self.means)
+        blocks, means = len(self.counts.units), len(self.means)
+        k, readout_k = self.counts.pairs, self.counts.readout_pairs
         seen = {"values": np.zeros((blocks, k)), "alignment": np.zeros(blocks), "residual": np.full(blocks, np.inf)}
         seen |= {"top_mean": np.zeros((blocks, means))} if means else {}
         return seen | (
@@ -229,7 +230,7 @@ class Watcher:
     def _follow(self, family: OperatorFamily) -> Eigenpairs | None:
         """The eigenpairs from those of the last look; None where there are none, as of a loss that is not finite."""
         try:
-            self.last = eigenpairs(family, self.plan.pairs, tolerance=self.observer.tolerance, start=self.last)
+            self.last = eigenpairs(family, self.counts.pairs, tolerance=self.observer.tolerance, start=self.last)
         except NumericalError as error:
             if not self.warned:
                 self.warned = True

@@ -119,7 +119,7 @@ class PredictedSpectrum:
 
 
 def predicted_outliers(
-    problem: Problem, point: Start, samples: int, block: tuple[int, int] = (0, 0), kind: Kind = "hessian"
+    problem: Problem, start: Start, samples: int, block: tuple[int, int] = (0, 0), kind: Kind = "hessian"
 ) -> PredictedSpectrum:
     """Edges of the bulk and outliers of block (w_i, w_j) of the empirical Hessian, or G-matrix (``"gradient"``).
 
@@ -128,11 +128,11 @@ def predicted_outliers(
 
     Parameters
     ----------
-    point: students and readouts, at a size; weights are not needed.
+    start: students and readouts, at a size; weights are not needed.
     samples: n, at least 2, drawn independently of the students (test samples).
     block: (i, j), students numbered from 0.
     """
-    law = weight_law(problem, point, samples, block, kind)
+    law = weight_law(problem, start, samples, block, kind)
     mirrored = law.mirrored()
     upper, lower = law.outliers(), mirrored.outliers()
     values = np.concatenate([upper[0], -lower[0]])
@@ -152,10 +152,10 @@ def predicted_outliers(
 
 
 def bulk_edge(
-    problem: Problem, point: Start, samples: int, block: tuple[int, int] = (0, 0), kind: Kind = "hessian"
+    problem: Problem, start: Start, samples: int, block: tuple[int, int] = (0, 0), kind: Kind = "hessian"
 ) -> float:
     """Upper edge of the bulk of block (w_i, w_j), see `predicted_outliers`."""
-    return weight_law(problem, point, samples, block, kind).edge.z
+    return weight_law(problem, start, samples, block, kind).edge.z
 
 
 class Visibility(NamedTuple):
@@ -171,7 +171,7 @@ class Visibility(NamedTuple):
 
 def visibility(
     problem: Problem,
-    point: Start,
+    start: Start,
     samples: int,
     count: int,
     block: tuple[int, int] = (0, 0),
@@ -183,7 +183,7 @@ def visibility(
     ones. `needed` is found by bisection, to one part in 1000.
     """
     samples = whole("samples", samples, least=2)
-    inside, parts, f = block_weights(problem, point, samples, block, kind)
+    inside, parts, f = block_weights(problem, start, samples, block, kind)
     count = whole("count", count, least=1, most=inside.rank)
     total, bulk = np.zeros((inside.rank, inside.rank)), 0.0
     for part, weight in zip(parts, f, strict=True):

@@ -86,7 +86,7 @@ def _products(kernel, H, K, c, v, u, ll, lv, vv):  # pragma: no cover - compiled
                 pair += 1
 
 
-def sample_weights(problem: Problem, point: Start, kind: Kind, part: Component) -> tuple[Array, Array, Array]:
+def sample_weights(problem: Problem, start: Start, kind: Kind, part: Component) -> tuple[Array, Array, Array]:
     """Weights f at the nodes of a component.
 
     Those of blocks (w_i, w_j) and (v_i, v_j), first and last, for the pairs i ≤ j in the order of `np.triu_indices`,
@@ -95,7 +95,7 @@ def sample_weights(problem: Problem, point: Start, kind: Kind, part: Component) 
     K, points = problem.student.units, len(part.fields)
     pairs = K * (K + 1) // 2
     ll, lv, vv = np.empty((points, pairs)), np.empty((points, K, K)), np.empty((points, pairs))
-    v, u = point.v.copy(), np.ascontiguousarray(point.u)
+    v, u = start.v.copy(), np.ascontiguousarray(start.u)
     run, function = (_curvatures, problem.curvature) if kind == "hessian" else (_products, problem.gradient)
     run(function, part.fields, K, part.label, v, u, ll, lv, vv)
     return ll, lv, vv
@@ -117,7 +117,7 @@ class LowRankPlusIdentity:
     ----------
     core: (r, r).
     bulk: the eigenvalue of all directions outside the span of U.
-    basis: U (N, r), or None for a point without weights; values and alignments need none.
+    basis: U (N, r), or None for a start without weights; values and alignments need none.
     """
 
     core: Array
@@ -165,7 +165,7 @@ class LowRankPlusIdentity:
     def _need_basis(self) -> Array:
         if self.basis is None:
             raise InputError(
-                "point: vectors in N dimensions need weights, this point has overlaps only; use Start.from_weights, or "
+                "start: vectors in N dimensions need weights, this start has overlaps only; use Start.from_weights, or "
                 "values, coordinates and alignment, which need none"
             )
         return self.basis
@@ -178,7 +178,7 @@ class LowRankPlusIdentity:
 
 @dataclass(frozen=True, eq=False)
 class PopulationMatrix:
-    """The population Hessian or G-matrix at one point, block by block; made by `population`.
+    """The population Hessian or G-matrix at given weights or overlaps, block by block; made by `population`.
 
     Attributes
     ----------
@@ -215,7 +215,7 @@ class PopulationMatrix:
         crossed = self._second_layer(self.crossed)[self._student(i)]
         if self.span.basis is None:
             raise InputError(
-                "point: a block of N rows needs weights, this point has overlaps only; use from_weights, or crossed"
+                "start: a block of N rows needs weights, this start has overlaps only; use from_weights, or crossed"
             )
         return self.span.basis @ crossed
 
@@ -257,16 +257,16 @@ class PopulationMatrix:
         return f"PopulationMatrix({self.kind}, {units}, {size}, span of {r}; accuracy {self.accuracy:.1g})"
 
 
-def population(problem: Problem, point: Start, kind: Kind = "hessian") -> PopulationMatrix:
+def population(problem: Problem, start: Start, kind: Kind = "hessian") -> PopulationMatrix:
     """The population Hessian, or G-matrix (``"gradient"``), at weights or overlaps.
 
     Parameters
     ----------
     problem: with isotropic Gaussian inputs or mixtures, of any loss.
-    point: students and readouts; without weights there is everything but vectors in N dimensions.
+    start: students and readouts; without weights there is everything but vectors in N dimensions.
     """
     check_kind(problem, kind)
-    inside = span(problem, point)
+    inside = span(problem, start)
     K, two_layers = problem.student.units, not isinstance(problem.student, Softmax)
 
     pairs = K * (K + 1) // 2
@@ -277,7 +277,7 @@ def population(problem: Problem, point: Start, kind: Kind = "hessian") -> Popula
         for part in inside.components(quadrature):
             weights.append(np.zeros(pairs))
             for piece in pieces(part, K):
-                ll, lv, vv = sample_weights(problem, point, kind, piece)
+                ll, lv, vv = sample_weights(problem, start, kind, piece)
                 weights[-1] += piece.weight * (piece.node_weights @ ll)
                 cores += piece.weight * second_moments(piece, inside.seen, ll)
                 if two_layers:
@@ -285,7 +285,7 @@ def population(problem: Problem, point: Start, kind: Kind = "hessian") -> Popula
                     readout += piece.weight * (piece.node_weights @ vv)
         return [cores, np.array(weights), crossed, readout]
 
-    (cores, weights, crossed, readout), accuracy = refined(average, LossQuadrature(problem, point.u), _apart)
+    (cores, weights, crossed, readout), accuracy = refined(average, LossQuadrature(problem, start.u), _apart)
     cores, weights = _square(cores, K), _square(weights.T, K).transpose(2, 0, 1)
     if not two_layers:
         return PopulationMatrix(kind, cores, weights, None, None, inside, accuracy)
@@ -293,22 +293,22 @@ def population(problem: Problem, point: Start, kind: Kind = "hessian") -> Popula
     return PopulationMatrix(kind, cores, weights, crossed, _square(readout, K), inside, accuracy)
 
 
-def readout_block(problem: Problem, point: Start, kind: Kind = "hessian") -> Array:
+def readout_block(problem: Problem, start: Start, kind: Kind = "hessian") -> Array:
     """Block (v, v) alone, (K, K), to the accuracy of `population`; refused where that is worse than 1e-2."""
     check_kind(problem, kind)
     if isinstance(problem.student, Softmax):
         raise InputError("student: softmax regression has no second layer; use population(...).block(i)")
-    inside = span(problem, point)
+    inside = span(problem, start)
     K = problem.student.units
 
     def average(quadrature: LossQuadrature) -> list[Array]:
         total = np.zeros(K * (K + 1) // 2)
         for part in inside.components(quadrature):
             for piece in pieces(part, K):
-                total += piece.weight * (piece.node_weights @ sample_weights(problem, point, kind, piece)[2])
+                total += piece.weight * (piece.node_weights @ sample_weights(problem, start, kind, piece)[2])
         return [total]
 
-    (readout,), accuracy = refined(average, LossQuadrature(problem, point.u), _apart)
+    (readout,), accuracy = refined(average, LossQuadrature(problem, start.u), _apart)
     check_accuracy("block (v, v)", accuracy)
     return _square(readout, K)
 

@@ -64,7 +64,7 @@ class Span:
     ----------
     students, teachers, means: coordinates, (K, r), (M, r), (P, r), of vectors of length O(1): w = W/√N for students.
     seen: q, the number of leading coordinates that the fields depend on.
-    basis: U (N, r), or None where a point has no weights.
+    basis: U (N, r), or None where a start has no weights.
     size: N, or None.
     """
 
@@ -97,9 +97,9 @@ class Span:
         return found
 
 
-def span(problem: Problem, point: Start) -> Span:
-    """The span of the students, teachers and means of `point`, from its weights or from its overlaps alone."""
-    check(problem, point)
+def span(problem: Problem, start: Start) -> Span:
+    """The span of the students, teachers and means of `start`, from its weights or from its overlaps alone."""
+    check(problem, start)
     check_inputs(problem)
     if not isinstance(problem.data, Levels):
         raise InputError(
@@ -112,9 +112,9 @@ def span(problem: Problem, point: Start) -> Span:
             "span is no multiple of the identity; use Isotropic(), or the matrices of a batch, ov.spectra.hessian"
         )
     K, M = problem.student.units, problem.teacher_units
-    gram = point.gram[0]
+    gram = start.gram[0]
     turn, integrated = np.eye(len(gram)), K + M
-    contrasts = LossQuadrature(problem, point.u).basis
+    contrasts = LossQuadrature(problem, start.u).basis
     if contrasts is not None:
         turn[:K, :K] = np.column_stack([contrasts, np.full(K, K**-0.5)]).T
         integrated = K - 1
@@ -122,8 +122,8 @@ def span(problem: Problem, point: Start) -> Span:
     kept = np.diag(L) > 0
     coordinates = turn.T @ L[:, kept]
     basis = None
-    if point.student is not None and point.teacher is not None and point.means is not None:
-        rows = fixed_rows(np.concatenate([point.student, point.teacher]), point.means) / np.sqrt(point.student.shape[1])
+    if start.student is not None and start.teacher is not None and start.means is not None:
+        rows = fixed_rows(np.concatenate([start.student, start.teacher]), start.means) / np.sqrt(start.student.shape[1])
         basis, upper = np.linalg.qr((turn @ rows)[kept].T)
         basis = basis * np.where(np.diag(upper) < 0, -1.0, 1.0)
     return Span(
@@ -133,11 +133,11 @@ def span(problem: Problem, point: Start) -> Span:
         coordinates[K + M :],
         int(kept[:integrated].sum()),
         basis,
-        point.size,
+        start.size,
         kept[:integrated],
         gram[: K + M, : K + M],
         gram[: K + M, K + M :],
-        point.v,
+        start.v,
     )
 
 

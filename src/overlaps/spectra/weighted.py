@@ -183,13 +183,13 @@ class WeightLaw:
         return int((np.linalg.eigvalsh(self.inside(self.edge.m)) > self.edge.z).sum())
 
 
-def weight_law(problem: Problem, point: Start, samples: int, block: tuple[int, int], kind: Kind) -> WeightLaw:
-    """The law of the weights of block (w_i, w_j) in `samples` samples at the size of `point`."""
-    return cut_law(*block_weights(problem, point, samples, block, kind), whole("samples", samples, least=2))
+def weight_law(problem: Problem, start: Start, samples: int, block: tuple[int, int], kind: Kind) -> WeightLaw:
+    """The law of the weights of block (w_i, w_j) in `samples` samples at the size of `start`."""
+    return cut_law(*block_weights(problem, start, samples, block, kind), whole("samples", samples, least=2))
 
 
 def block_weights(
-    problem: Problem, point: Start, samples: int, block: tuple[int, int], kind: Kind
+    problem: Problem, start: Start, samples: int, block: tuple[int, int], kind: Kind
 ) -> tuple[Span, list[Component], list[Array]]:
     """The span, and for every component its nodes and the weights f of block (w_i, w_j) there, (points,).
 
@@ -198,14 +198,14 @@ def block_weights(
     """
     check_kind(problem, kind)
     samples = whole("samples", samples, least=2)
-    inside = span(problem, point)
+    inside = span(problem, start)
     if inside.size is None:
         raise InputError(
-            "point: a number of samples means something at a size only, this point has none; use point.at_size"
+            "start: a number of samples means something at a size only, this start has none; use start.at_size"
         )
     if inside.size <= inside.rank:
         raise InputError(
-            f"point: expected a size above {inside.rank}, the span of students and means; use a larger size"
+            f"start: expected a size above {inside.rank}, the span of students and means; use a larger size"
         )
     K = problem.student.units
     if np.shape(block) != (2,):
@@ -216,13 +216,13 @@ def block_weights(
     def seen(rule: LossQuadrature) -> Nodes:
         parts = inside.components(rule)
         f = [
-            np.concatenate([sample_weights(problem, point, kind, piece)[0][:, pair] for piece in pieces(part, K)])
+            np.concatenate([sample_weights(problem, start, kind, piece)[0][:, pair] for piece in pieces(part, K)])
             for part in parts
         ]
         law = _cut(inside, parts, f, samples)
         return Nodes(parts, f, np.array([law.edge.z, law.mirrored().edge.z]), law.inside(0.0))
 
-    nodes, accuracy = refined(seen, LossQuadrature(problem, point.u), _apart, ACCURACY)
+    nodes, accuracy = refined(seen, LossQuadrature(problem, start.u), _apart, ACCURACY)
     check_accuracy(f"block (w_{i}, w_{j})", accuracy)
     return inside, nodes.parts, nodes.f
 

@@ -18,9 +18,9 @@ from .paper import PAPER
 def setup3(quick: bool) -> Measurement:
     """Least W (mean over runs) where the loss is .8 to .3 of that at the start; print does not define the middle."""
     data = pairs(quick, None)["digits"]
-    loss = data["loss"].mean("run").values
+    loss = data["training_error"].mean("run").values
     middle = np.flatnonzero((loss < 0.8 * loss[0]) & (loss > 0.3 * loss[0]))
-    W = data["concordance"].isel(unseen=0).values[:, middle]
+    W = data["concordance"].isel(set=0).values[:, middle]
     least = int(W.mean(0).argmin())
     value, error = float(W[:, least].mean()), float(W[:, least].std(ddof=1) / np.sqrt(len(W)))
     note = f"epochs {middle[0]} to {middle[-1]}, {len(W)} runs, mean over these epochs {W.mean():.2f}; of rankings "
@@ -40,7 +40,7 @@ def setup4(quick: bool) -> Measurement:
     data = metrics(quick, None)["digits"]
     r, p = data["correlation"].values, data["combined_p_value"].values
     value, error = float(r[:, -1].mean()), float(r[:, -1].std(ddof=1) / np.sqrt(len(r)))
-    recalls = np.corrcoef(data["recall_by_class"].isel(epoch=-1).values)
+    recalls = np.corrcoef(data["recall"].isel(epoch=-1).values)
     alike = recalls[np.triu_indices(len(recalls), 1)].mean()
     # all runs have the same unseen classes: neither p-values nor this standard error are of independent tests
     note = (

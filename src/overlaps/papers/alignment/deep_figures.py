@@ -43,8 +43,8 @@ def fig4(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     kept = {}
     for ax, (name, one) in zip(axes, found.items(), strict=True):
         W = one["concordance"].isel(epoch=slice(1, None))
-        for unseen in one["unseen"].values:
-            mean, deviation = (getattr(W.sel(unseen=unseen), f)("run").values for f in ("mean", "std"))
+        for unseen in one["set"].values:
+            mean, deviation = (getattr(W.sel(set=unseen), f)("run").values for f in ("mean", "std"))
             ax.plot(W["epoch"], mean, label=f"unseen classes of {unseen}")
             ax.fill_between(W["epoch"], mean - deviation, mean + deviation, alpha=0.2, lw=0)
         ax.set_ylim(0, 1.05)
@@ -61,8 +61,8 @@ def seeds(one: xr.Dataset, name: str) -> xr.Dataset:
     columns = {
         "R@1 v. align": last["correlation"],
         "p-value": last["p_value"],
-        **{f"Recall@{k}": 100 * last["recall"].sel(neighbours=k) for k in last["neighbours"].values},
-        "avg. align": last["alignment"],
+        **{f"Recall@{k}": 100 * last["recall_all"].sel(neighbours=k) for k in last["neighbours"].values},
+        "avg. align": last["alignment_mean"],
     }
     table = np.stack([column.values for column in columns.values()], axis=1)
     mean, deviation = table.mean(0), table.std(0, ddof=1)

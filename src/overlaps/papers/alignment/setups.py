@@ -67,7 +67,7 @@ def _scored(
     runs = runs.assign(beta_mu=runs["similarity"] / root)
     found = {key: (("run", "unseen"), runs[key].values, {"long_name": text}) for key, text in KEPT.items()}
     if curve:
-        theory = ov.one_step.solve(task, curve, progress=long).data
+        theory = ov.one_step.solve(task, curve, progress=long).data.isel(run=0)
         theory = theory.assign(beta_mu=theory["similarity"] / root)
         found |= {
             f"theory_{key}": ("curve", theory[key].values, {"long_name": f"{KEPT[key]}, theory"})

@@ -70,10 +70,11 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
         begin = start(task, scale.samples)
         runs = ov.sample(task, begin, runs=scale.runs, seed=3, progress=False).data["training_error"].values
         curves["training"][i], errors["training"][i] = scaled_variance(runs, scale.samples)
-        made = ov.dmft.continued(task, begin, runs=scale.runs, seed=4, progress=False).sel(statistic="variance")
+        made = ov.dmft.continued(task, begin, runs=scale.runs, seed=4, progress=False)
         for name, z2 in (("continued", -1.0), ("zero", 0.0)):
             at = made.sel(z2=z2)
-            curves[name][i], errors[name][i] = at["training_error"].values, at["training_error_se"].values
+            curves[name][i] = at["variance_training_error"].values
+            errors[name][i] = at["variance_training_error_se"].values
         for name, once in (("theory", False), ("one_pass", True)):
             curves[name][i] = predicted(loss, scale.steps, once)["variance_training_error"].values
     dims = ("loss", "step")
@@ -92,6 +93,6 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
                 ax.errorbar(part["step"], part[name], part[f"{name}_error"], label=CURVES[name], lw=1, **line)
             else:
                 ax.plot(part["step"], part[name], style, lw=1.2, label=CURVES[name])
-        finish(ax, f"{loss} loss", "step", "m Var(training error)")
+        finish(ax, f"{loss} loss", "time (steps)", "m Var(training error)")
     titled(figure, scale.note())
     return figure, data

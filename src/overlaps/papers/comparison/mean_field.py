@@ -56,7 +56,7 @@ class Limit:
         """Solve a problem."""
         algorithm, student = task.algorithm, task.student
         assert isinstance(algorithm, ov.FullBatch) and isinstance(student, ov.Committee) and isinstance(task.loss, str)
-        data = ov.solve(task, start(task, 1000), accuracy=accuracy).data.isel(student=0, student_=0)
+        data = ov.solve(task, start(task, 1000), accuracy=accuracy).data.isel(run=0, student=0, student_=0)
         gram = np.zeros((3, 3))
         gram[:2, :2], gram[2, 2] = data["gram"].values, LENGTH**2
         one = data.isel(component=0)  # V_θ and B_ω are the same for both
@@ -71,7 +71,7 @@ class Limit:
             V_omega=data["V_omega"].values,
             B_theta=data["B_theta"].values,
             B_omega=one["B_omega"].values,
-            beta=data["m"].values[0].T,
+            beta=data["m"].values.T,
         )
 
     @property

@@ -74,11 +74,11 @@ def continuation(pairs: list[tuple[str, str]], steps: list[int], m: int, runs: i
     for pair in pairs:
         task = problem(*pair, steps=max(steps))
         begin = start(task, m)
-        made = ov.dmft.continued(task, begin, steps, runs=runs, seed=1, progress=False).sel(statistic="variance")
+        made = ov.dmft.continued(task, begin, steps, runs=runs, seed=1, progress=False)
         brute = ov.sample(task, begin, steps, runs=2 * runs, seed=2, progress=False)
         exact, error = scaled_variance(brute.data["training_error"].values, m)
         for z2, each in found.items():
-            H, se = (made[name].sel(z2=z2).values for name in ("training_error", "training_error_se"))
+            H, se = (made[name].sel(z2=z2).values for name in ("variance_training_error", "variance_training_error_se"))
             each.append((H / exact, np.hypot(se, H / exact * error) / exact))
         (ratio, width), (plain, _) = found[-1.0][-1], found[0.0][-1]
         listed = (f"{x:.2f} ± {e:.2f} ({p:.2f})" for x, e, p in zip(ratio, width, plain, strict=True))

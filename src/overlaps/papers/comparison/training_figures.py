@@ -84,7 +84,7 @@ def draw(data: xr.Dataset, rows: Sequence[tuple[str, dict[str, Any]]], name: str
                 one = part.sel({name: value})
                 ax.plot(one["step"], one["theory"], f"C{i}-", lw=1, label=f"{symbol} = {value:g}")
                 ax.plot(one["step"], one["run"], f"C{i}o", ms=3)
-            finish(ax, f"{title}; {case}", "step", "training error")
+            finish(ax, f"{title}; {case}", "time (steps)", "training error")
     titled(figure, data.attrs["parameters"])
     return figure
 

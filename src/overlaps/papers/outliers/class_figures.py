@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from ..panels import finish, panels, titled
+from ..panels import TIME, finish, panels, titled
 from .model import classes, coordinates, start
-from .panels import ALIGNMENT, PREDICTED, TIME
+from .panels import ALIGNMENT, PREDICTED
 from .paper import PAPER
 
 if TYPE_CHECKING:

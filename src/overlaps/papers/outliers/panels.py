@@ -4,6 +4,5 @@ from __future__ import annotations
 
 from typing import Any
 
-TIME = "time ℓδ (samples per input dimension)"
 ALIGNMENT = "alignment ρ"
 PREDICTED: dict[str, Any] = {"color": "k", "ls": "--", "lw": 1.0}

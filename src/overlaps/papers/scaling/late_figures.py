@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from ..panels import panels, titled
+from ..panels import ERROR, TIME, panels, titled
 from .model import committee
-from .panels import ERROR, PRINTED, TIME
+from .panels import PRINTED
 from .paper import PAPER
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def figure20(quick: bool) -> tuple[Figure, xr.Dataset]:
         ax.plot(later, said["law"], "--", label="closed form, second order")
         ax.plot(later, said["expansion"], color="C2", label="expansion (121) along it")
         ax.plot(later, said["first_order"], label="closed form of (121): (122) corrected", **PRINTED)
-        ax.set(yscale="log", xlabel="α − 1000", ylabel=ERROR, xlim=(0, 1000))
+        ax.set(yscale="log", xlabel="time − 1000 (samples per input dimension)", ylabel=ERROR, xlim=(0, 1000))
         shown = later <= 1000
         ax.set_ylim(0.7 * said["error"][shown].min(), 1.5 * said["expansion"][shown].max())
         ax.set_title(f"L = {levels}", fontsize="medium")

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..panels import finish
+from ..panels import ERROR, TIME, finish
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-TIME = "time α (samples per input dimension)"
-ERROR = "generalisation error"
 PRINTED = {"color": "0.6", "ls": "--", "lw": 1.2}  # formulas as printed
 
 

@@ -15,9 +15,8 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from ..panels import panels, titled
+from ..panels import ERROR, TIME, panels, titled
 from .model import committee
-from .panels import ERROR, TIME
 from .paper import PAPER
 
 if TYPE_CHECKING:

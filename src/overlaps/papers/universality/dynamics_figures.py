@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from ..panels import panels, step_times, titled
+from ..panels import TIME, panels, step_times, titled
 from .model import LABELS, SIZE, STEPS, problem, start
 from .paper import PAPER
 
@@ -155,7 +155,7 @@ def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset
     for row, (label, text) in enumerate(LABELS.items()):
         for ax, (name, title) in zip(axes[row * len(TITLES) :], TITLES.items(), strict=False):
             draw(ax, data.sel(label=label), name)
-            ax.set(xscale="log", xlabel="time (samples per input dimension)", ylabel=title)
+            ax.set(xscale="log", xlabel=TIME, ylabel=title)
             ax.set_title(f"{title}, {text}", fontsize="medium")
         axes[row * len(TITLES)].legend(fontsize="small")
     titled(figure, data.attrs["parameters"])
