@@ -94,7 +94,8 @@ def test_commands(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
     (tmp_path / "spec.toml").write_text(SPEC)
     rows = np.random.default_rng(0).standard_normal((200, 4))
     np.savetxt("data.csv", rows, delimiter=",")
-    np.save("mine.npy", rows)
+    for name in ("mine.npy", "digits.npy"):
+        np.save(name, rows)
     stand_in = {"SPEC.toml": "spec.toml", "DATA.csv": "data.csv", "DIR": "out", "HANDLE": "committee"}
     stand_in |= {"FIGURE": "overlaps", "FILE": "verdicts.json" if "verify" in words else "data.csv"}
     called: list[object] = []
