@@ -11,7 +11,7 @@ generalisation error,
 
 where the order η² of SGD, its noise, is gone: what papers call "terms up to O(η)".
 
-Full-batch training uses all m samples at every step. With θ = w/√N, so that fields are θ·x, and the gradient
+Full-batch training uses all m samples at every step. With θ = w = W/√N, so that fields are θ·x, and the gradient
 q(l) = (1/m) Σ_i δ_i(l) x_i of the mean loss at θ(l), any linear first-order method is a pair of kernels,
 
     θ(l) = λ(l) θ(0) − η Σ_{μ<l} Λ(μ, l) (q(μ) + β θ(μ))
@@ -93,7 +93,7 @@ class FullBatch:
     Parameters
     ----------
     steps: number of steps, at most 10⁴; times of a trajectory are whole steps, 0 to `steps`.
-    rate: η, step size times the gradient of the mean loss with respect to w/√N.
+    rate: η, step size times the gradient of the mean loss with respect to w = W/√N.
     method: ``"gd"``, ``"ema-momentum"``, ``"heavy-ball"``, ``"nesterov"``, or kernels (λ, Λ): λ (steps + 1,), and
         Λ (steps + 1, steps + 1) with Λ[μ, l] the weight of gradient μ in step l, zero unless μ < l; `rate` multiplies
         Λ.
