@@ -17,7 +17,7 @@ POINTS = 512
 def experiment(quick: bool = False) -> list[Row]:
     """d = n = N = 2048, 19 classes, 30 networks: alignment, elasticity and Recall@1 before and after the step."""
     size, turns, networks = (128, 1, 2) if quick else (2048, 10, 3)
-    setting = Setting(TwoClasses("sphere"), ov.GiantStep(1.0, 0.25), inputs=size)
+    setting = Setting(TwoClasses("sphere"), ov.GiantStep(1.0, 0.25), size=size)
     unseen = scaled(setting.direction, np.linspace(-0.9, 0.9, 19))
     rng = np.random.default_rng(0)
     X, W, Z = rng.standard_normal((size, size)), rng.standard_normal((size, size)), rng.standard_normal((POINTS, size))

@@ -16,7 +16,7 @@ import overlaps as ov
 def problem(latent: ov.LatentMixture | None = None) -> ov.Problem:
     """Two ReLU units learn two on sign features of the latent, which the teacher reads."""
     return ov.Problem(
-        data=ov.HiddenManifold(ratio=0.5, nonlinearity="sign", latent=latent),
+        data=ov.HiddenManifold(latent_ratio=0.5, nonlinearity="sign", latent=latent),
         teacher=ov.Committee(units=2, activation="relu"),
         student=ov.Committee(units=2, activation="relu", train_readout=True),
         algorithm=ov.OnlineSGD(rate=0.2),

@@ -14,7 +14,7 @@ DATA = Path(__file__).parent / "data"
 def hidden(activation: str = "erf", **data: object) -> ov.Problem:
     """Two units learn two units on a hidden manifold, both layers."""
     return ov.Problem(
-        data=ov.HiddenManifold(**{"ratio": 0.5, **data}),  # type: ignore[arg-type]
+        data=ov.HiddenManifold(**{"latent_ratio": 0.5, **data}),  # type: ignore[arg-type]
         teacher=ov.Committee(2, activation),
         student=ov.Committee(2, activation, train_readout=True),
         algorithm=ov.OnlineSGD(0.2),
@@ -26,7 +26,7 @@ def reference(activation: str = "erf", latent: ov.LatentMixture | None = None) -
     rng = np.random.default_rng(3)
     F, B = rng.standard_normal((500, 1000)), rng.standard_normal((2, 500))
     W, v = rng.standard_normal((2, 1000)), rng.standard_normal(2)
-    problem = hidden(activation, ratio=None, features=F, latent=latent)
+    problem = hidden(activation, latent_ratio=None, features=F, latent=latent)
     return problem, ov.Start.from_weights(problem, W, B, student_readout=v)
 
 

@@ -40,7 +40,7 @@ def test_weak_mixtures_are_the_reference() -> None:
 
 def test_training_on_a_weak_mixture_follows_the_levels() -> None:
     """False alarms one in a thousand."""
-    problem = weak(0.1, ratio=0.5)
+    problem = weak(0.1, latent_ratio=0.5)
     start, times = ov.draw(problem, 600, seed=2), np.geomspace(0.1, 20, 6)
     runs = ov.train(problem, start, times, runs=8, seed=3, progress=False)
     verdict = ov.compare(ov.solve(problem, start, times), runs, level=1e-3, resolve=0.3, finite_size=False)
@@ -51,7 +51,7 @@ def test_training_on_a_weak_mixture_follows_the_levels() -> None:
 def test_conditional_equations_are_the_levels_where_both_hold(decay: float) -> None:
     """A standard latent: the two systems share nothing but the averages and the covariance."""
     problem = ov.Problem(
-        data=ov.HiddenManifold(ratio=0.5),
+        data=ov.HiddenManifold(latent_ratio=0.5),
         teacher=ov.Committee(2),
         student=ov.Committee(2, train_readout=True),
         algorithm=ov.OnlineSGD(0.2, decay=decay),
@@ -67,7 +67,7 @@ def test_conditional_equations_are_the_levels_where_both_hold(decay: float) -> N
 
 def test_drift_is_the_mean_step_of_training() -> None:
     """For a linear f inputs are exactly Gaussian given the component, so the drift is exact at any size; 5 sigma."""
-    problem = hidden(nonlinearity="linear", ratio=1.5, latent=ov.LatentMixture(2, 3.0, weights=[0.9, 0.1]))
+    problem = hidden(nonlinearity="linear", latent_ratio=1.5, latent=ov.LatentMixture(2, 3.0, weights=[0.9, 0.1]))
     start = ov.draw(problem, 30, seed=1)
     assert start.student is not None and start.teacher is not None
     drift = Drift(problem, start, method_for(problem, start.u))  # type: ignore[arg-type]
@@ -131,7 +131,7 @@ def _follows(problem: ov.Problem, size: int, times: list[float], runs: int) -> d
     start = ov.draw(problem, size, seed=2)
     plain = ov.Problem(
         data=ov.HiddenManifold(
-            ratio=problem.data.ratio, seed=problem.data.seed, nonlinearity=problem.data.nonlinearity
+            latent_ratio=problem.data.latent_ratio, seed=problem.data.seed, nonlinearity=problem.data.nonlinearity
         ),
         teacher=problem.teacher,
         student=problem.student,
@@ -171,7 +171,7 @@ def test_training_on_strong_mixtures_follows_the_conditional_equations(
 def test_fluctuations_of_fast_means_count_at_large_rates(monkeypatch: pytest.MonkeyPatch) -> None:
     """Training agrees with the equations, not with those of the drift alone; false alarms one in a thousand."""
     problem = ov.Problem(
-        data=ov.HiddenManifold(ratio=0.5, latent=ov.LatentMixture(2, 1.0, seed=1)),
+        data=ov.HiddenManifold(latent_ratio=0.5, latent=ov.LatentMixture(2, 1.0, seed=1)),
         teacher=ov.Committee(2),
         student=ov.Committee(2, train_readout=True),
         algorithm=ov.OnlineSGD(0.8),
@@ -231,7 +231,7 @@ def test_gradient_flow_has_no_fluctuations() -> None:
     for rate, flow in ((1.0, True), (0.02, False), (0.01, False)):
         algorithm = ov.GradientFlow(rate) if flow else ov.OnlineSGD(rate)
         problem = ov.Problem(
-            data=ov.HiddenManifold(ratio=0.5, latent=latent),
+            data=ov.HiddenManifold(latent_ratio=0.5, latent=latent),
             teacher=ov.Committee(1),
             student=ov.Committee(1, train_readout=True),
             algorithm=algorithm,
@@ -286,7 +286,7 @@ def test_work_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_fluctuations_that_diverge_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(conditional, "LEAP", np.inf)
     problem = ov.Problem(
-        data=ov.HiddenManifold(ratio=0.5, latent=ov.LatentMixture(2, 3.0)),
+        data=ov.HiddenManifold(latent_ratio=0.5, latent=ov.LatentMixture(2, 3.0)),
         teacher=ov.Committee(2, "linear"),
         student=ov.Committee(2, "linear"),
         algorithm=ov.OnlineSGD(30.0),
@@ -298,7 +298,7 @@ def test_fluctuations_that_diverge_are_told(monkeypatch: pytest.MonkeyPatch) -> 
 def test_quadrature_given_each_component() -> None:
     """Students of another activation than their teacher, by rules in four fields; false alarms one in a thousand."""
     problem = ov.Problem(
-        data=ov.HiddenManifold(ratio=0.5, latent=ov.LatentMixture(2, 2.0)),
+        data=ov.HiddenManifold(latent_ratio=0.5, latent=ov.LatentMixture(2, 2.0)),
         teacher=ov.Committee(1),
         student=ov.Committee(1, "tanh", train_readout=True),
         algorithm=ov.OnlineSGD(0.2),

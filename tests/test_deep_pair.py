@@ -28,7 +28,7 @@ N = 64
 def trained(runs: int = 2, seed: int = 3, **change: Any) -> PairTraining:
     seen, unseen = digits()
     sets = {"digits": unseen, "three": unseen.select(["7", "8", "9"])}
-    return train_pair(seen, sets, SMALL, width=N, classes=3, epochs=15, rate=0.01, runs=runs, seed=seed, **change)
+    return train_pair(seen, sets, SMALL, units=N, classes=3, epochs=15, rate=0.01, runs=runs, seed=seed, **change)
 
 
 @pytest.fixture(scope="module")
@@ -133,7 +133,7 @@ def test_divergence_keeps_what_came_before() -> None:
     with pytest.raises(
         NumericalError, match=r"the loss is nan; lower the rate in run 0 at epoch 1; .* epoch 0"
     ) as caught:
-        train_pair(seen, {"digits": unseen}, exploding, width=8, epochs=3, rate=1e30, runs=2)
+        train_pair(seen, {"digits": unseen}, exploding, units=8, epochs=3, rate=1e30, runs=2)
     assert (caught.value.quantity, caught.value.time) == ("training_error", 1)
     partial = caught.value.partial
     assert partial.data.sizes["epoch"] == 1
@@ -164,7 +164,7 @@ def test_any_image(recipe: Recipe, shape: tuple[int, int, int]) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"width": 0}, "width: expected at least 1"),
+        ({"units": 0}, "units: expected at least 1"),
         ({"rate": 0}, "rate: expected a number above 0"),
         ({"classes": 6}, r"unseen\['digits'\]: expected at least 6 classes, got 5"),
         ({"network": 3}, "network: expected a recipe"),

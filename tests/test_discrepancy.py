@@ -47,8 +47,8 @@ def test_by_hand(both):
         np.testing.assert_allclose(found.entries[name].reshape(len(values), -1), per_run, rtol=1e-12)
         assert found.rmse[name] == pytest.approx(np.mean(per_run))
         mean = np.mean(per_run, axis=1)
-        assert found.error is not None and found.floor is not None and found.excess is not None
-        assert found.error[name] == pytest.approx(mean.std(ddof=1) / np.sqrt(len(values)))
+        assert found.standard_error is not None and found.floor is not None and found.excess is not None
+        assert found.standard_error[name] == pytest.approx(mean.std(ddof=1) / np.sqrt(len(values)))
         assert found.excess[name] == pytest.approx(found.rmse[name] - found.floor[name])
         assert found.absolute[name] == pytest.approx(np.mean(np.abs(values - exact)))
         roots = [cmath.sqrt(a) for a in (exact**2 - values**2).ravel()]
@@ -124,8 +124,8 @@ def test_excess_and_its_error(shift, variance, both):
         flat = theory.data.copy()
         flat["Q"] = (flat["Q"].dims, exact.reshape(1, T, 2, 2), theory.data["Q"].attrs)
         found = tlog_rmse(replace(theory, data=flat), replace(meso, data=data), "Q")  # type: ignore[arg-type]
-        assert found.excess_error is not None
-        stated.append(found.excess_error["Q"])
+        assert found.excess_standard_error is not None
+        stated.append(found.excess_standard_error["Q"])
     ratio = np.mean(np.square(stated)) / values.var(ddof=1)
     assert 0.7 * variance < ratio < 1.4 * variance
 
@@ -135,11 +135,11 @@ def test_right_theory_has_no_excess_and_a_wrong_one_has(both):
     theory, runs = both
     right = tlog_rmse(theory, runs)
     wrong = tlog_rmse(ov.solve(problem(0.6), theory.start, TIMES), runs)
-    assert right.excess is not None and right.excess_error is not None and right.floor is not None
-    assert wrong.excess is not None and wrong.excess_error is not None
+    assert right.excess is not None and right.excess_standard_error is not None and right.floor is not None
+    assert wrong.excess is not None and wrong.excess_standard_error is not None
     for name in ("Q", "R", "error"):
         assert abs(right.excess[name]) < 0.1 * right.floor[name]
-        assert wrong.excess[name] > 5 * wrong.excess_error[name]
+        assert wrong.excess[name] > 5 * wrong.excess_standard_error[name]
 
 
 def test_micro_runs_have_the_floor_of_meso(both):
@@ -147,19 +147,24 @@ def test_micro_runs_have_the_floor_of_meso(both):
     theory, runs = both
     micro = tlog_rmse(theory, ov.train(problem(), theory.start, TIMES, runs=12))
     meso = tlog_rmse(theory, runs)
-    assert micro.floor is not None and meso.floor is not None and micro.error is not None and meso.error is not None
+    assert (
+        micro.floor is not None
+        and meso.floor is not None
+        and micro.standard_error is not None
+        and meso.standard_error is not None
+    )
     for name in ("Q", "R", "error"):
-        error = np.hypot(micro.error[name], meso.error[name])
+        error = np.hypot(micro.standard_error[name], meso.standard_error[name])
         assert abs(micro.floor[name] - meso.floor[name]) < stats.t.isf(1e-4 / 6, 11) * error
 
 
 def test_few_runs(both):
     theory, runs = both
     one = tlog_rmse(theory, replace(runs, data=runs.data.isel(run=[0])))
-    assert one.error is one.floor is one.excess is one.excess_error is None
+    assert one.standard_error is one.floor is one.excess is one.excess_standard_error is None
     assert "a single run has no floor" in repr(one)
     two = tlog_rmse(theory, replace(runs, data=runs.data.isel(run=[0, 1])))
-    assert two.floor is not None and two.excess_error is None and "nan" not in repr(two) + repr(one)
+    assert two.floor is not None and two.excess_standard_error is None and "nan" not in repr(two) + repr(one)
 
 
 def test_repr_is_a_table(both):

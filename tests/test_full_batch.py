@@ -153,7 +153,7 @@ def test_problems_that_are_refused():
     algorithm, net = ov.FullBatch(3, 0.1), ov.Committee(1, "relu")
     mixture = ov.GaussianMixture(means=2)
     with pytest.raises(ov.InputError, match="FullBatch needs Gaussian inputs, got HiddenManifold"):
-        ov.Problem(data=ov.HiddenManifold(ratio=0.5), teacher=net, student=net, algorithm=algorithm)
+        ov.Problem(data=ov.HiddenManifold(latent_ratio=0.5), teacher=net, student=net, algorithm=algorithm)
     with pytest.raises(ov.InputError, match="FullBatch needs Gaussian inputs, got Samples"):
         data = ov.Samples(np.random.default_rng(0).standard_normal((40, 5)))
         ov.Problem(data=data, teacher=net, student=net, algorithm=algorithm)

@@ -21,9 +21,7 @@ import overlaps as ov
 from images import flat
 from overlaps import deep, one_step
 from overlaps.experiment import Plan
-from overlaps.papers import papers
-from overlaps.papers.outliers import panels as outlier_panels
-from overlaps.papers.scaling import panels
+from overlaps.papers import panels, papers
 from overlaps.plot import LABELS
 from overlaps.problem import ROLES
 from overlaps.trajectory import SAMPLES, STEPS
@@ -118,7 +116,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[xr.Datas
     runs = [scale(batch, begin, runs=2, levels=True, kernels=True, progress=False) for scale in (ov.sample, ov.train)]
     process = ov.dmft.alternative(batch, begin, runs=2, sigma=0.5, z=1.0, progress=False)
     manifold = ov.Problem(
-        data=ov.HiddenManifold(ratio=0.5, latent=ov.LatentMixture()),
+        data=ov.HiddenManifold(latent_ratio=0.5, latent=ov.LatentMixture()),
         teacher=problem.teacher,
         student=problem.student,
         algorithm=problem.algorithm,
@@ -126,7 +124,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[xr.Datas
     run = ov.train(manifold, ov.draw(manifold, size=20), times, runs=1, levels=True, progress=False)
     with xr.open_dataset(run.save(tmp_path_factory.mktemp("kept") / "run.nc"), engine="h5netcdf") as opened:
         kept = opened.load()
-    setting = one_step.Setting(one_step.TwoClasses(), ov.GiantStep(), inputs=16)
+    setting = one_step.Setting(one_step.TwoClasses(), ov.GiantStep(), size=16)
     unseen = one_step.scaled(setting.direction, [0.1, 0.5])
     predicted, measured = one_step.solve(setting, unseen), one_step.train(setting, unseen, runs=2, points=8)
     pixels = np.random.default_rng(0).random((50, 2, 2))
@@ -145,7 +143,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[xr.Datas
         "dmft.continued": [ov.dmft.continued(batch, begin, runs=3, progress=False)],
         "one_step.Scores": [predicted.data, measured.data],
         "Scores.against": [measured.against(predicted)],
-        "deep.PairTraining": [deep.train_pair(seen, {"set": others}, flat, width=4, classes=3, **short).data],
+        "deep.PairTraining": [deep.train_pair(seen, {"set": others}, flat, units=4, classes=3, **short).data],
         "deep.MetricTraining": [deep.train_metric(seen, others, flat, batch=(2, 5), **short).data],
     }
 
@@ -178,7 +176,7 @@ def test_times_have_units(results: dict[str, list[xr.Dataset]]) -> None:
 
 def test_labels_of_papers() -> None:
     """Figures of all papers name time and error as plots of trajectories do."""
-    assert panels.TIME == outlier_panels.TIME == f"time ({SAMPLES})"
+    assert f"time ({SAMPLES})" == panels.TIME
     assert LABELS["error"] == panels.ERROR
 
 

@@ -46,9 +46,9 @@ def test_gaussian_equivalence_for_any_nonlinearity(f: object) -> None:
     [
         ({"features": "orthogonal"}, 300),
         ({"features": "hadamard"}, 256),
-        ({"features": "hadamard", "ratio": 2.0}, 128),
-        ({"ratio": 3.0}, 150),
-        ({"ratio": None, "latent_dim": 40}, 300),
+        ({"features": "hadamard", "latent_ratio": 2.0}, 128),
+        ({"latent_ratio": 3.0}, 150),
+        ({"latent_ratio": None, "latent_dim": 40}, 300),
     ],
 )
 def test_features_of_all_kinds_and_shapes(data: dict[str, object], size: int) -> None:
@@ -72,7 +72,7 @@ def test_spectrum_of_gaussian_features_is_marchenko_pastur(ratio: float, size: i
     y = 1 / ratio
     exact = [1.0, 1.0, 1 + y, 1 + 3 * y + y**2]
     assert apart([share @ s**n for n in range(4)], exact) < 1e-11
-    realised = ov.HiddenManifold(ratio=ratio).at(size)
+    realised = ov.HiddenManifold(latent_ratio=ratio).at(size)
     weights = realised.dimensions / size
     f = ov.gaussian_equivalent("sign")
     mine = (realised.eigenvalues - (f.c - f.b**2)) / f.b**2
@@ -153,7 +153,7 @@ def test_a_run_does_not_depend_on_where_it_is_looked_at() -> None:
 def test_steps_are_those_of_a_plain_loop() -> None:
     """The same inputs through NumPy, one step at a time, to rounding."""
     problem = ov.Problem(
-        data=ov.HiddenManifold(ratio=0.5, nonlinearity="relu", latent=ov.LatentMixture(2, 1.0)),
+        data=ov.HiddenManifold(latent_ratio=0.5, nonlinearity="relu", latent=ov.LatentMixture(2, 1.0)),
         teacher=ov.Committee(3, "tanh", readout=[0.5, 1.0, -1.0]),
         student=ov.Committee(2, "tanh", train_readout=True),
         algorithm=ov.OnlineSGD(0.7, readout_rate=0.3, decay=0.2),
@@ -181,7 +181,7 @@ def test_steps_are_those_of_a_plain_loop() -> None:
 def test_label_noise_and_decay() -> None:
     """False alarms one in a thousand."""
     problem = ov.Problem(
-        data=ov.HiddenManifold(ratio=0.5),
+        data=ov.HiddenManifold(latent_ratio=0.5),
         teacher=ov.Committee(1),
         student=ov.Committee(2, train_readout=True),
         algorithm=ov.OnlineSGD(0.5, decay=0.1),
@@ -200,7 +200,7 @@ def test_specs_files_and_equality(tmp_path: Path) -> None:
     assert hidden() != hidden(features="orthogonal") and hash(hidden().data) == hash(hidden().data)
     F = np.random.default_rng(0).standard_normal((30, 50))
     np.save(tmp_path / "F.npy", F)
-    given, named = hidden(ratio=None, features=F), hidden(ratio=None, features=tmp_path / "F.npy")
+    given, named = hidden(latent_ratio=None, features=F), hidden(latent_ratio=None, features=tmp_path / "F.npy")
     assert given == named
     again = ov.Problem.from_toml(named.to_toml())
     assert again == named
@@ -218,17 +218,17 @@ def test_specs_files_and_equality(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"ratio": None}, "either latent_dim= .* or ratio="),
+        ({"latent_ratio": None}, "either latent_dim= .* or latent_ratio="),
         ({"latent_dim": 5}, "either latent_dim="),
-        ({"ratio": 0.0}, "ratio: expected a number above 0"),
-        ({"ratio": None, "latent_dim": 2.5}, "latent_dim: expected a whole number"),
+        ({"latent_ratio": 0.0}, "latent_ratio: expected a number above 0"),
+        ({"latent_ratio": None, "latent_dim": 2.5}, "latent_dim: expected a whole number"),
         ({"features": "fourier"}, "features"),
-        ({"ratio": None, "features": np.ones(4)}, "features: expected shape"),
-        ({"ratio": None, "features": np.ones((0, 4))}, r"expected a matrix \(D, N\)"),
-        ({"ratio": None, "features": np.array([[1.0, 0.0], [1.0, 0.0]])}, "column 1 is zero"),
-        ({"ratio": None, "features": np.array([[1.0, np.nan]])}, "not finite"),
+        ({"latent_ratio": None, "features": np.ones(4)}, "features: expected shape"),
+        ({"latent_ratio": None, "features": np.ones((0, 4))}, r"expected a matrix \(D, N\)"),
+        ({"latent_ratio": None, "features": np.array([[1.0, 0.0], [1.0, 0.0]])}, "column 1 is zero"),
+        ({"latent_ratio": None, "features": np.array([[1.0, np.nan]])}, "not finite"),
         ({"features": np.ones((2, 2))}, "leave them out"),
-        ({"ratio": None, "features": "missing.npy"}, "no file missing.npy"),
+        ({"latent_ratio": None, "features": "missing.npy"}, "no file missing.npy"),
         ({"nonlinearity": "cube"}, "cube"),
         ({"nonlinearity": np.ones_like}, "is constant"),
         ({"nonlinearity": lambda u: u**9}, "by its standard deviation"),
@@ -252,8 +252,8 @@ def test_what_a_hidden_manifold_cannot_do_says_why() -> None:
         start.at_size(problem, 80)
     with pytest.raises(ov.InputError, match="teacher reads"):
         ov.solve(problem, start, [1.0], system="moments")
-    with pytest.raises(ov.InputError, match="ratio= "):
-        ov.Start.from_overlaps(hidden(ratio=None, latent_dim=5), np.eye(2), np.zeros((2, 2)), np.eye(2))
+    with pytest.raises(ov.InputError, match="latent_ratio= "):
+        ov.Start.from_overlaps(hidden(latent_ratio=None, latent_dim=5), np.eye(2), np.zeros((2, 2)), np.eye(2))
     with pytest.raises(ov.InputError, match="use draw"):
         ov.Start.from_overlaps(problem, np.eye(2), np.zeros((2, 2)), np.eye(2), size=100)
     with pytest.raises(ov.InputError, match="no fields have these"):
@@ -263,7 +263,7 @@ def test_what_a_hidden_manifold_cannot_do_says_why() -> None:
     with pytest.raises(ov.InputError, match="teacher: expected shape"):
         ov.Start.from_weights(problem, np.ones((2, 40)), np.ones((2, 40)))
     with pytest.raises(ov.InputError, match="50 columns"):
-        ov.draw(hidden(ratio=None, features=np.random.default_rng(0).standard_normal((30, 50))), 60)
+        ov.draw(hidden(latent_ratio=None, features=np.random.default_rng(0).standard_normal((30, 50))), 60)
     with pytest.raises(ov.InputError, match="power of two"):
         ov.draw(hidden(features="hadamard"), 100)
     with pytest.raises(ov.InputError, match="other eigenvalues"):
@@ -280,7 +280,7 @@ def test_what_a_hidden_manifold_cannot_do_says_why() -> None:
     with pytest.raises(ov.InputError, match="same inputs"):
         ov.laws.plateau(problem)
     with pytest.raises(ov.InputError, match="teacher: these inputs carry no labels"):
-        ov.Problem(data=ov.HiddenManifold(ratio=0.5), student=ov.Committee(2), algorithm=ov.OnlineSGD(0.2))
+        ov.Problem(data=ov.HiddenManifold(latent_ratio=0.5), student=ov.Committee(2), algorithm=ov.OnlineSGD(0.2))
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_what_a_hidden_manifold_cannot_do_says_why() -> None:
 )
 def test_what_gaussian_equivalence_leaves_out(data: dict[str, object], size: int, dropped: float) -> None:
     """For Gaussian features ρ² is 3/D² and ρ³ 15/D³ in mean square; at the largest that is taken, training agrees."""
-    data = {"ratio": None if "latent_dim" in data else 0.5, **data}
+    data = {"latent_ratio": None if "latent_dim" in data else 0.5, **data}
     problem = hidden(**data)
     realised = problem.data.at(size)
     assert realised.dropped == pytest.approx(dropped, rel=0.2)
@@ -321,7 +321,7 @@ def test_what_gaussian_equivalence_leaves_out(data: dict[str, object], size: int
     ],
 )
 def test_features_without_a_gaussian_equivalent(data: dict[str, object], size: int, message: str) -> None:
-    problem = hidden(ratio=None, **data)
+    problem = hidden(latent_ratio=None, **data)
     start = ov.draw(problem, size, seed=1)
     with pytest.raises(ov.InputError, match=message):
         ov.solve(problem, start, [1.0])

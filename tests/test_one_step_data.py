@@ -199,7 +199,7 @@ STEP = ov.GiantStep()
 @pytest.mark.parametrize("kind", KINDS)
 def test_groups_of_a_population_are_those_of_a_large_draw(kind):
     data, d, n = TwoClasses(kind), 6, 30_001
-    known = Setting(data, STEP, inputs=d, samples=n).groups()
+    known = Setting(data, STEP, size=d, samples=n).groups()
     found = Setting(TrainingSet(*data.draw(np.random.default_rng(0), n, d)), STEP).groups()
     for name in ("shares", "labels", "squares"):
         np.testing.assert_allclose(getattr(found, name), getattr(known, name), rtol=1e-14)
@@ -214,7 +214,7 @@ def test_the_spread_of_a_pull_is_its_variance_over_training_sets():
     # of 3000 sums of squares the relative standard error is √(2/3000)
     data, d, n = TwoClasses("ball"), 5, 8
     rng, draws = np.random.default_rng(0), 3000
-    known = Setting(data, STEP, inputs=d, samples=n).groups()
+    known = Setting(data, STEP, size=d, samples=n).groups()
     pulls = np.array([X[: n // 2].sum(0) / n for X, _ in (data.draw(rng, n, d) for _ in range(draws))])
     assert np.all(np.abs(pulls.var(0) / known.spread[0] - 1) < 6 * math.sqrt(2 / draws))
 
@@ -230,7 +230,7 @@ def test_groups_of_arrays_are_sums_over_them():
     np.testing.assert_allclose(g.means, [X[y > 0].mean(0), X[y < 0].mean(0)])
     np.testing.assert_allclose(g.variances, [X[y > 0].var(0).mean(), X[y < 0].var(0).mean()])
     target = rng.standard_normal(9)
-    one = Setting(TrainingSet(X, target), ov.GiantStep(heads=1), width=7).groups()
+    one = Setting(TrainingSet(X, target), ov.GiantStep(heads=1), units=7).groups()
     np.testing.assert_allclose(one.pulls, [X.T @ target / 9])
     np.testing.assert_allclose([*one.labels, *one.squares], [target.mean(), np.mean(target**2)])
     assert two.count == (9, 4, 4)
@@ -242,7 +242,7 @@ def test_a_sampler_draws_with_the_generator_it_is_given():
     def sampler(rng, samples, inputs):
         return rng.standard_normal((samples, inputs)), np.where(np.arange(samples) % 3, 1.0, -1.0)
 
-    setting = Setting(sampler, STEP, inputs=5, samples=12, width=3)
+    setting = Setting(sampler, STEP, size=5, samples=12, units=3)
     X, y = setting.draw(np.random.default_rng(7))
     np.testing.assert_array_equal(X, np.random.default_rng(7).standard_normal((12, 5)))
     np.testing.assert_allclose(setting.groups(seed=7).pulls.sum(0), X.T @ y / 12)
@@ -252,12 +252,12 @@ def test_a_sampler_draws_with_the_generator_it_is_given():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Setting(TwoClasses(), 0.1), "step: expected a GiantStep"),
+        (lambda: Setting(TwoClasses(), 0.1), "algorithm: expected a GiantStep"),
         (lambda: Setting("sphere", STEP), "data: expected TwoClasses"),
         (lambda: Setting(TwoClasses, STEP), "data: expected TwoClasses"),
-        (lambda: Setting(TwoClasses(), STEP, inputs=3), "inputs: expected at least 4"),
+        (lambda: Setting(TwoClasses(), STEP, size=3), "size: expected at least 4"),
         (lambda: Setting(TwoClasses(), STEP, samples=1), "samples: expected at least 2"),
-        (lambda: Setting(TwoClasses(), STEP, width=0), "width: expected at least 1"),
+        (lambda: Setting(TwoClasses(), STEP, units=0), "units: expected at least 1"),
         (lambda: Setting(TwoClasses(), STEP, activation="tan"), "did you mean 'tanh'"),
         (lambda: Setting(TwoClasses(), ov.GiantStep(heads=1)), "heads: two classes"),
         (lambda: TrainingSet(np.ones((5, 3)), np.ones(5)), "X: expected at least 2 samples of at least 4"),
@@ -265,9 +265,9 @@ def test_a_sampler_draws_with_the_generator_it_is_given():
         (lambda: TrainingSet(np.ones((5, 4)), np.ones(4)), "y: expected shape"),
         (lambda: Setting(TrainingSet(np.ones((5, 4)), np.zeros(5)), STEP), "y: expected labels 1 and -1"),
         (lambda: Setting(TrainingSet(np.ones((5, 4)), np.ones(5)), STEP, samples=9), "samples: the training set has 5"),
-        (lambda: Setting(lambda *sizes: 3, STEP, inputs=4).groups(), r"data: expected the sampler to return \(X, y\)"),
-        (lambda: Setting(lambda r, n, d: (np.ones((n, d)), [0]), STEP, inputs=4).groups(), "data: y of the sampler"),
-        (lambda: Setting(lambda r, n, d: (np.ones((d, 1)), [0]), STEP, inputs=4).groups(), "data: X of the sampler"),
+        (lambda: Setting(lambda *sizes: 3, STEP, size=4).groups(), r"data: expected the sampler to return \(X, y\)"),
+        (lambda: Setting(lambda r, n, d: (np.ones((n, d)), [0]), STEP, size=4).groups(), "data: y of the sampler"),
+        (lambda: Setting(lambda r, n, d: (np.ones((d, 1)), [0]), STEP, size=4).groups(), "data: X of the sampler"),
     ],
 )
 def test_settings_that_are_refused(call, message):
@@ -290,7 +290,7 @@ NUMBERS = st.floats(-1e6, 1e6) | st.just(0.0)
 )
 def test_any_setting_and_class_is_finite_or_refused(kind, distance, inputs, samples, exponent, mean, covariance):
     try:
-        setting = Setting(TwoClasses(kind, distance), ov.GiantStep(exponent=exponent), inputs=inputs, samples=samples)
+        setting = Setting(TwoClasses(kind, distance), ov.GiantStep(exponent=exponent), size=inputs, samples=samples)
         groups = setting.groups()
         one = UnseenClass(mean, *([] if covariance is None else [covariance]))
         Z = np.random.default_rng(0).standard_normal((3, len(mean)))

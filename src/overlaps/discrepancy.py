@@ -51,10 +51,10 @@ class Discrepancy:
     Attributes
     ----------
     rmse: tLog-RMSE, mean over entries and runs.
-    error: its standard error over runs; None for a single run.
+    standard_error: that of `rmse` over runs; None for a single run.
     floor: what `rmse` would be if the theory were the exact mean of the runs; None for a single run.
     excess: rmse − floor; None for a single run.
-    excess_error: standard error of `excess`, by the jackknife over runs (√2 too large where the theory is exact); None
+    excess_standard_error: that of `excess`, by the jackknife over runs (√2 too large where the theory is exact); None
         for fewer than three runs.
     absolute: mean over times of |v − v̂|, mean over entries and runs.
     printed: mean over times of the real part of √(v² − v̂²), mean over entries and runs.
@@ -65,10 +65,10 @@ class Discrepancy:
     """
 
     rmse: dict[str, float]
-    error: dict[str, float] | None
+    standard_error: dict[str, float] | None
     floor: dict[str, float] | None
     excess: dict[str, float] | None
-    excess_error: dict[str, float] | None
+    excess_standard_error: dict[str, float] | None
     absolute: dict[str, float]
     printed: dict[str, float]
     imaginary: dict[str, float]
@@ -97,9 +97,9 @@ class Discrepancy:
 
         return (
             name,
-            shown(self.rmse, self.error),
+            shown(self.rmse, self.standard_error),
             shown(self.floor, None),
-            shown(self.excess, self.excess_error),
+            shown(self.excess, self.excess_standard_error),
             shown(self.absolute, None),
             f"{self.printed[name]:.3g} ({self.imaginary[name]:.0%})",
         )
@@ -131,10 +131,10 @@ def tlog_rmse(theory: Trajectory, simulation: Trajectory, variables: Sequence[st
     squares = {name: exact[name] ** 2 - runs[name] ** 2 for name in names}
     return Discrepancy(
         rmse=mean,
-        error={name: _standard_error(entries[name]) for name in names} if several else None,
+        standard_error={name: _standard_error(entries[name]) for name in names} if several else None,
         floor={name: mean[name] - excesses[name] for name in names} if excesses else None,
         excess=excesses,
-        excess_error={name: _jackknife(exact[name], runs[name]) for name in names} if three else None,
+        excess_standard_error={name: _jackknife(exact[name], runs[name]) for name in names} if three else None,
         absolute={name: float(np.abs(exact[name] - runs[name]).mean()) for name in names},
         printed={name: float(np.sqrt(np.maximum(squares[name], 0.0)).mean()) for name in names},
         imaginary={name: float(np.mean(squares[name] < 0)) for name in names},

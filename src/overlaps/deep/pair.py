@@ -85,7 +85,7 @@ class PairTraining:
         right = ", ".join(f"{100 * float(x):.0f} %" for x in last["correct"].mean("run"))
         lines = [
             f"pair training: {runs} run{'s' * (runs > 1)} of {epochs} epochs, seed {a['seed']}",
-            f"  network: {a['network']}, {a['width']} features; Adam at rate {a['rate']:g}",
+            f"  network: {a['network']}, {a['units']} features; Adam at rate {a['rate']:g}",
             f"  training error {float(d['training_error'][:, 0].mean()):.4g} -> "
             f"{float(last['training_error'].mean()):.4g}, heads right on {right}",
         ]
@@ -129,7 +129,7 @@ def train_pair(
     unseen: Mapping[str, Images],
     network: Recipe | None = None,
     *,
-    width: int = 256,
+    units: int = 256,
     classes: int = 5,
     images: int = 48,
     rate: float = 1e-3,
@@ -147,7 +147,7 @@ def train_pair(
     train: at least two classes.
     unseen: sets of classes that are not in `train`, by name.
     network: from an image to the vector x; ``Convolutional(outputs=256)`` by default.
-    width: N, number of features.
+    units: N, number of features.
     classes: how many classes of each set are measured.
     images: how many of a class are used at most, the first ones.
     rate: of Adam.
@@ -156,7 +156,7 @@ def train_pair(
     progress: show a bar on a terminal.
     """
     recipe = Convolutional(outputs=256) if network is None else network
-    N = whole("width", width, least=1)
+    N = whole("units", units, least=1)
     count = whole("classes", classes, least=2)
     most = whole("images", images, least=2)
     optimiser = _adam(number("rate", rate, above=0))
@@ -195,7 +195,7 @@ def train_pair(
                 "train_name": (("run", "label"), [run.train.names for run in learners]),
             },
             {"epoch": np.arange(found["training_error"].shape[1]), "set": list(unseen), "label": [1, -1]},
-            {"network": told(recipe), "width": N, "rate": float(rate), "seed": int(seed)},
+            {"network": told(recipe), "units": N, "rate": float(rate), "seed": int(seed)},
         )
         return PairTraining(data)
 

@@ -51,7 +51,7 @@ def polynomial_scores(
     if c.size < 2 or c[1] == 0:
         raise InputError(f"activation: polynomials need c_1 = E g'(z) ≠ 0, which {g.name} has not; use train")
     moments = power_moments(2 * l, similarity, variance)
-    heads = power_moments(2 * l, 0.0, setting.step.heads / N)
+    heads = power_moments(2 * l, 0.0, setting.algorithm.heads / N)
     factor = [c[k] * (eta * c[1]) ** k for k in range(l + 1)]
     degrees = range(1, l + 1)
     alignment = first + 2 * N * mean * sum(factor[k] * moments[k] * heads[k] for k in degrees)
@@ -64,7 +64,7 @@ def polynomial_scores(
 
 
 def _order(setting: Setting) -> int:
-    window = setting.step.window
+    window = setting.algorithm.window
     if window.order is None:
         raise InputError(f"exponent: {window}; pass order=, or use method='per-neuron'")
     if window.order > HIGHEST:

@@ -43,7 +43,7 @@ LABELS = {
 def saturation(setting: Setting, similarity: Array, variance: Array) -> Array:
     """The typical shift of a field by the rank-one gradient, of the shape of similarity and variance."""
     c1 = hermite_coefficients(setting.g, 1).c[1]
-    return setting.eta * abs(c1) * np.sqrt((similarity**2 + variance) * setting.step.heads / setting.count[2])
+    return setting.eta * abs(c1) * np.sqrt((similarity**2 + variance) * setting.algorithm.heads / setting.count[2])
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,8 +4,8 @@
     outputs F(x)·a_c/√N for each head c, a_c ~ N(0, 1/N)
     loss (1/2n) Σ_c |y_c − F a_c/√N|²        y_1 = y, y_2 = −y
 
-Sizes d (inputs), n (samples) and N (width) are of the same order: the proportional regime. What theory knows of the
-training set are its *groups*: the two classes, or all samples where labels are not ±1. Of each
+Sizes d (input dimensions, `size`), n (`samples`) and N (`units`) are of the same order: the proportional regime. What
+theory knows of the training set are its *groups*: the two classes, or all samples where labels are not ±1. Of each
 
     share p,  mean label ȳ,  mean m,  variance v of a coordinate,  pull b = (1/n) Σ y x over the group
 
@@ -117,41 +117,42 @@ class Setting:
 
     Parameters
     ----------
-    data: `TwoClasses`; a `TrainingSet` of arrays; or a sampler, ``sampler(rng, samples, inputs) -> (X, y)``.
-    step: the algorithm.
-    inputs, samples, width: d, n and N; 1024, d and d by default. A `TrainingSet` has its own d and n.
+    data: `TwoClasses`; a `TrainingSet` of arrays; or a sampler, ``sampler(rng, samples, size) -> (X, y)``.
+    algorithm: the giant step.
+    size, samples, units: input dimensions, training samples and hidden units, the paper's d, n and N; 1024, `size` and
+        `size` by default. A `TrainingSet` has its own size and samples.
     activation: g, a name or an `Activation`.
     """
 
     data: TwoClasses | TrainingSet | Sampler
-    step: GiantStep
-    inputs: int | None = None
+    algorithm: GiantStep
+    size: int | None = None
     samples: int | None = None
-    width: int | None = None
+    units: int | None = None
     activation: str | Activation = "tanh"
 
     def __post_init__(self) -> None:
-        if not isinstance(self.step, GiantStep):
-            raise InputError(f"step: expected a GiantStep, got {self.step!r:.80}")
+        if not isinstance(self.algorithm, GiantStep):
+            raise InputError(f"algorithm: expected a GiantStep, got {self.algorithm!r:.80}")
         activation(self.activation)
         if isinstance(self.data, TrainingSet):
-            samples, inputs = self.data.X.shape
-            for name, own in (("samples", samples), ("inputs", inputs)):
+            samples, size = self.data.X.shape
+            for name, own in (("samples", samples), ("size", size)):
                 if getattr(self, name) not in (None, own):
                     raise InputError(f"{name}: the training set has {own}, got {getattr(self, name)}; leave it out")
         elif isinstance(self.data, TwoClasses) or (callable(self.data) and not isinstance(self.data, type)):
-            inputs = whole("inputs", 1024 if self.inputs is None else self.inputs, least=4, most=10**7)
-            samples = whole("samples", inputs if self.samples is None else self.samples, least=2, most=10**9)
+            size = whole("size", 1024 if self.size is None else self.size, least=4, most=10**7)
+            samples = whole("samples", size if self.samples is None else self.samples, least=2, most=10**9)
         else:
             raise InputError(
-                f"data: expected TwoClasses, a TrainingSet or a sampler(rng, samples, inputs), got {self.data!r:.80}"
+                f"data: expected TwoClasses, a TrainingSet or a sampler(rng, samples, size), got {self.data!r:.80}"
             )
-        width = whole("width", inputs if self.width is None else self.width, least=1, most=10**9)
-        for name, value in (("inputs", inputs), ("samples", samples), ("width", width)):
+        units = whole("units", size if self.units is None else self.units, least=1, most=10**9)
+        for name, value in (("size", size), ("samples", samples), ("units", units)):
             object.__setattr__(self, name, value)
         if isinstance(self.data, TrainingSet):
             self._check_labels(self.data.y)
-        if isinstance(self.data, TwoClasses) and self.step.heads == 1:
+        if isinstance(self.data, TwoClasses) and self.algorithm.heads == 1:
             raise InputError(
                 "heads: two classes are learned by two heads; use heads=2, or a TrainingSet or sampler with the labels "
                 "of a regression"
@@ -165,13 +166,13 @@ class Setting:
     @property
     def eta(self) -> float:
         """η, the size of the step."""
-        return self.step.size(self.count[0])
+        return self.algorithm.size(self.count[0])
 
     @property
     def count(self) -> tuple[int, int, int]:
         """n, d, N."""
-        assert self.samples is not None and self.inputs is not None and self.width is not None
-        return self.samples, self.inputs, self.width
+        assert self.samples is not None and self.size is not None and self.units is not None
+        return self.samples, self.size, self.units
 
     @property
     def direction(self) -> Array:
@@ -197,7 +198,7 @@ class Setting:
         return X, y
 
     def _check_labels(self, y: Array) -> None:
-        if self.step.heads == 2 and not np.all(np.abs(y) == 1):
+        if self.algorithm.heads == 2 and not np.all(np.abs(y) == 1):
             wrong = y[np.abs(y) != 1][0]
             raise InputError(f"y: expected labels 1 and -1 for two heads, got {wrong:g}; use GiantStep(heads=1)")
 
@@ -230,4 +231,4 @@ class Setting:
         data = (
             self.data if isinstance(self.data, TwoClasses) else getattr(self.data, "__name__", type(self.data).__name__)
         )
-        return f"Setting({data!s}, {self.step}, {self.g.name}, d = {d}, n = {n}, N = {N})"
+        return f"Setting({data!s}, {self.algorithm}, {self.g.name}, d = {d}, n = {n}, N = {N})"

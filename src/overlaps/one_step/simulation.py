@@ -29,7 +29,7 @@ def draw_network(setting: Setting, rng: np.random.Generator) -> tuple[Array, Arr
     _, d, N = setting.count
     W = rng.standard_normal((d, N))
     W /= np.sqrt(np.einsum("ij,ij->j", W, W))
-    return W, rng.standard_normal((setting.step.heads, N)) / np.sqrt(N)
+    return W, rng.standard_normal((setting.algorithm.heads, N)) / np.sqrt(N)
 
 
 def train(
@@ -96,7 +96,7 @@ def _collected(
     data = xr.Dataset(
         {**variables, "gradient_error": ("run", error)},
         {"value": ("unseen", marks(unseen))},
-        {"points": points, "seed": seed, "eta": setting.eta, "window": str(setting.step.window)},
+        {"points": points, "seed": seed, "eta": setting.eta, "window": str(setting.algorithm.window)},
     )
     return Scores(data, "micro", setting)
 
@@ -116,10 +116,10 @@ def _run(
     b = y @ X / n
     step = setting.eta * np.sqrt(N)
     W = W0 + step * G
-    for k in range(1, setting.step.steps + 1):
+    for k in range(1, setting.algorithm.steps + 1):
         if not np.isfinite(W).all():
             raise NumericalError(f"weights: not finite after step {k}", quantity="weights", time=float(k))
-        if k < setting.step.steps:
+        if k < setting.algorithm.steps:
             W += step * raw_gradient(X, y, W, a, g)
     Z = rng.standard_normal((points, d))
     ZW0, ZW = Z @ W0, Z @ W

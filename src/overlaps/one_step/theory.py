@@ -14,7 +14,7 @@ which needs training fields of mean zero and variance one (|m|² ≪ d, v = 1). 
 
 >>> import overlaps as ov
 >>> from overlaps.one_step import Setting, TwoClasses, scaled, solve
->>> setting = Setting(TwoClasses("sphere"), ov.GiantStep(rate=1.0, exponent=0.25), inputs=1024)
+>>> setting = Setting(TwoClasses("sphere"), ov.GiantStep(rate=1.0, exponent=0.25), size=1024)
 >>> solve(setting, scaled(setting.direction, [0.1, 0.9]))
 Scores(macro, per-neuron, 2 unseen classes: alignment 47.1 to 680, elasticity 71 to 928)
 """
@@ -71,9 +71,9 @@ def solve(
     check_classes(unseen, setting.count[1])
     if method not in METHODS:
         raise unknown("method", method, METHODS)
-    if setting.step.steps != 1:
+    if setting.algorithm.steps != 1:
         raise InputError(
-            f"steps: theory is for one giant step, got {setting.step.steps}; use train, or GiantStep(steps=1)"
+            f"steps: theory is for one giant step, got {setting.algorithm.steps}; use train, or GiantStep(steps=1)"
         )
     if order is not None and method != "polynomial":
         raise InputError("order: is for method='polynomial'; the other methods sum all orders")
@@ -118,7 +118,7 @@ def solve(
             }.items()
         },
         {"value": ("unseen", marks(unseen))},
-        {"method": method, "accuracy": worst, "eta": setting.eta, "window": str(setting.step.window)}
+        {"method": method, "accuracy": worst, "eta": setting.eta, "window": str(setting.algorithm.window)}
         | ({} if order is None else {"order": order}),
     )
     return Scores(data, "macro", setting)
@@ -183,7 +183,7 @@ class _Average:
     def scores(self) -> tuple[float, float, float]:
         """Alignment, elasticity, and alignment before the step."""
         at, g, N = self.neurons, self.g, self.setting.count[2]
-        size = self.setting.eta * np.sqrt(self.setting.step.heads / N)
+        size = self.setting.eta * np.sqrt(self.setting.algorithm.heads / N)
         largest = size * np.sqrt(np.max(at.X**2 + at.XX))
         if not largest < LIMIT:
             raise NumericalError(

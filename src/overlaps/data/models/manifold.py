@@ -14,7 +14,7 @@ covariance of the same form with b_s(i), c_s(i) of its own. Q and R always denot
 covariances of the standard normal latent, so that they mean the same for all latents.
 
 >>> import overlaps as ov
->>> ov.HiddenManifold(ratio=0.5)
+>>> ov.HiddenManifold(latent_ratio=0.5)
 HiddenManifold(sign of gaussian features, D/N = 0.5, standard normal latent)
 """
 
@@ -51,7 +51,7 @@ class HiddenManifold:
     Parameters
     ----------
     latent_dim: D; or instead
-    ratio: D/N.
+    latent_ratio: D/N.
     features: how F (D, N) is made: ``"gaussian"`` entries, ``"orthogonal"`` rows or columns, ``"hadamard"`` (the same
         with entries ±1; the larger of D and N a power of two), or the matrix itself, which fixes D and N, as an array
         or the path of a .npy file. Columns are scaled to squared length D.
@@ -64,7 +64,7 @@ class HiddenManifold:
     """
 
     latent_dim: int | None = None
-    ratio: float | None = None
+    latent_ratio: float | None = None
     features: str | os.PathLike[str] | Array = "gaussian"
     nonlinearity: str | Callable[..., Any] | Activation = "sign"
     latent: LatentMixture | None = None
@@ -80,8 +80,8 @@ class HiddenManifold:
         if not given and self.features not in matrices.KINDS:
             raise unknown("features", str(self.features), [*matrices.KINDS, "a matrix", "a path to a .npy file"])
         if given:
-            if self.latent_dim is not None or self.ratio is not None:
-                raise InputError("latent_dim, ratio: the matrix of features says what they are; leave them out")
+            if self.latent_dim is not None or self.latent_ratio is not None:
+                raise InputError("latent_dim, latent_ratio: the matrix of features says what they are; leave them out")
             if not isinstance(self.features, str):
                 put("features", array("features", np.asarray(self.features), (None, None)))
             found = hashlib.sha256(np.ascontiguousarray(self.matrix).tobytes()).hexdigest()
@@ -92,12 +92,12 @@ class HiddenManifold:
             put("digest", found)
         elif self.digest:
             raise InputError("digest: is that of a matrix of features, and none is given; leave it out")
-        elif (self.latent_dim is None) == (self.ratio is None):
-            raise InputError("latent_dim: expected either latent_dim= (a whole number D) or ratio= (D/N)")
+        elif (self.latent_dim is None) == (self.latent_ratio is None):
+            raise InputError("latent_dim: expected either latent_dim= (a whole number D) or latent_ratio= (D/N)")
         if self.latent_dim is not None:
             put("latent_dim", whole("latent_dim", self.latent_dim, least=1))
-        if self.ratio is not None:
-            put("ratio", number("ratio", self.ratio, above=0))
+        if self.latent_ratio is not None:
+            put("latent_ratio", number("latent_ratio", self.latent_ratio, above=0))
         if self.latent is not None and not isinstance(self.latent, LatentMixture):
             raise InputError(
                 f"latent: expected None (standard normal) or an overlaps.LatentMixture, got {self.latent!r:.80}"
@@ -193,10 +193,12 @@ class HiddenManifold:
             return D
         if self.latent_dim is not None:
             return self.latent_dim
-        assert self.ratio is not None
-        D = round(self.ratio * whole("size", size, least=1))
+        assert self.latent_ratio is not None
+        D = round(self.latent_ratio * whole("size", size, least=1))
         if D < 1:
-            raise InputError(f"size: {size} inputs at D/N = {self.ratio:g} have no latent dimension; use a larger size")
+            raise InputError(
+                f"size: {size} inputs at D/N = {self.latent_ratio:g} have no latent dimension; use a larger size"
+            )
         return D
 
     def at(self, size: int) -> Realised:
@@ -208,7 +210,7 @@ class HiddenManifold:
             if max(D, size) > 2e4:
                 raise InputError(
                     f"size: features of {D} x {size} take minutes and gigabytes to diagonalise; use a smaller size, or "
-                    "ratio= and Start.from_overlaps for infinite size"
+                    "latent_ratio= and Start.from_overlaps for infinite size"
                 )
             F = self.matrix if self._given else matrices.draw(str(self.features), D, size, self.seed)
             kept[size] = Realised(self, F)
@@ -221,12 +223,12 @@ class HiddenManifold:
             f = self.equivalent
             s = (realised.eigenvalues - f.rest) / f.b**2 if f.b else np.zeros(1)
             return s, realised.dimensions / realised.N
-        if self.ratio is None:
+        if self.latent_ratio is None:
             raise InputError(
-                f"latent_dim: D = {self.latent_dim} alone does not tell what infinite size is; give ratio= (D/N), or a "
-                "start that has a size"
+                f"latent_dim: D = {self.latent_dim} alone does not tell what infinite size is; give latent_ratio= "
+                "(D/N), or a start that has a size"
             )
-        return matrices.limit(str(self.features), self.ratio)
+        return matrices.limit(str(self.features), self.latent_ratio)
 
     def eigenvalues_at(self, size: int | None) -> Array:
         """ω, (levels,): of the features at that size, or those of infinite size."""
@@ -283,7 +285,9 @@ class HiddenManifold:
         Then Q_b ∝ φ_b, G_b = b² s_b φ_b (N/D) T, and A_b ∝ s_b φ_b, the expectation of it given its sum R.
         """
         s, share = self._limit()
-        N_over_D = 1 / self.ratio if self.ratio is not None else self.matrix.shape[1] / self.matrix.shape[0]
+        N_over_D = (
+            1 / self.latent_ratio if self.latent_ratio is not None else self.matrix.shape[1] / self.matrix.shape[0]
+        )
         Q_b = np.multiply.outer(share / (share @ self.eigenvalues), Q)
         A_b = np.multiply.outer(share * s / (share @ s), R) if s.any() else np.zeros((s.size, *R.shape))
         G_b = np.multiply.outer(self.equivalent.b**2 * N_over_D * share * s, T)
@@ -294,7 +298,7 @@ class HiddenManifold:
 
     def _key(self) -> tuple[Any, ...]:
         features = self.digest or self.features
-        return (self.latent_dim, self.ratio, features, self.nonlinearity, self.latent, self.centre, self.seed)
+        return (self.latent_dim, self.latent_ratio, features, self.nonlinearity, self.latent, self.centre, self.seed)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, HiddenManifold) and self._key() == other._key()
@@ -308,15 +312,21 @@ class HiddenManifold:
             text, size = f"{self.f.name} of {D} x {N} features", ""
         else:
             text = f"{self.f.name} of {self.features} features"
-            size = f", D = {self.latent_dim}" if self.ratio is None else f", D/N = {self.ratio:g}"
+            size = f", D = {self.latent_dim}" if self.latent_ratio is None else f", D/N = {self.latent_ratio:g}"
         text += size + ", " + ("standard normal latent" if self.latent is None else repr(self.latent))
         return f"HiddenManifold({text}{'' if self.centre else ', not centred'})"
 
 
 def examples() -> tuple[HiddenManifold, ...]:
     """Fewer latents than inputs, and as many, for a function with a kink and for one without."""
-    return HiddenManifold(ratio=0.5), HiddenManifold(ratio=1.0, features="orthogonal", nonlinearity="tanh", seed=3)
+    return HiddenManifold(latent_ratio=0.5), HiddenManifold(
+        latent_ratio=1.0, features="orthogonal", nonlinearity="tanh", seed=3
+    )
 
 
 MODEL = HiddenManifold
-REFUSED = ({"ratio": 0.0}, {"features": "round", "ratio": 0.5}, {"nonlinearity": "sine", "ratio": 0.5})
+REFUSED = (
+    {"latent_ratio": 0.0},
+    {"features": "round", "latent_ratio": 0.5},
+    {"nonlinearity": "sine", "latent_ratio": 0.5},
+)

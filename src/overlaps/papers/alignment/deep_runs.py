@@ -59,7 +59,7 @@ def pairs(quick: bool, data: Path | None) -> dict[str, xr.Dataset]:
             train,
             unseen,
             chosen.network,
-            width=chosen.outputs,
+            units=chosen.outputs,
             images=chosen.images,
             epochs=chosen.epochs,
             runs=chosen.runs,

@@ -156,7 +156,7 @@ def windows(quick: bool) -> Measurement:
         values = []
         for size in ns:
             task = setting("sphere", size, exponent=exponent, rate=rate, distance=1.0, activation=activation)
-            assert task.step.window.order == l
+            assert task.algorithm.window.order == l
             values.append(np.array([feature_errors(task, (l - 1, l), seed) for seed in range(12 if size < 300 else 6)]))
         less, enough = (slope(ns, [v[:, i] for v in values]) for i in (0, 1))
         holds &= enough.value + 3 * enough.error < 0 < less.value + 2 * less.error

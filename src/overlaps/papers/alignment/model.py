@@ -5,7 +5,7 @@ what its theorems need), v = (1, …, 1) for the truncated Gaussian. The activat
 with c_0 = 0 there, and tanh here.
 
 >>> task = setting("truncated", 256)
->>> task.count, round(task.eta, 6), str(task.step.window)
+>>> task.count, round(task.eta, 6), str(task.algorithm.window)
 ((256, 256, 256), 4.0, 'exponent 0.25 is on the boundary of the windows of order 1 and 2')
 """
 
@@ -33,7 +33,7 @@ def setting(
 ) -> ov.one_step.Setting:
     """One of the three training sets at d = n = N = `size`, and the step η = rate·n^exponent."""
     data = ov.one_step.TwoClasses(kind, distance)
-    return ov.one_step.Setting(data, ov.GiantStep(rate, exponent), inputs=size, activation=activation)
+    return ov.one_step.Setting(data, ov.GiantStep(rate, exponent), size=size, activation=activation)
 
 
 class Scale(NamedTuple):

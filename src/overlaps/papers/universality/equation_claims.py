@@ -100,7 +100,7 @@ def gaussian_equivalence(quick: bool) -> Measurement:
 def rectified(activation: str, *, centre: bool = True) -> ov.Problem:
     """The paper's problem with inputs relu(u), with or without their mean."""
     return ov.Problem(
-        data=ov.HiddenManifold(ratio=0.5, nonlinearity="relu", centre=centre),
+        data=ov.HiddenManifold(latent_ratio=0.5, nonlinearity="relu", centre=centre),
         teacher=ov.Committee(2, activation),
         student=ov.Committee(2, activation, train_readout=True),
         algorithm=ov.OnlineSGD(RATE),

@@ -25,7 +25,7 @@ LABELS = {"sample": "one label per sample", "coordinate": "a label per coordinat
 def problem(activation: str, latent: ov.LatentMixture | None = None, *, features: int = 0) -> ov.Problem:
     """The problem with this activation and latent; `features` is the seed of the feature matrix."""
     return ov.Problem(
-        data=ov.HiddenManifold(ratio=0.5, latent=latent, seed=features),
+        data=ov.HiddenManifold(latent_ratio=0.5, latent=latent, seed=features),
         teacher=ov.Committee(2, activation),
         student=ov.Committee(2, activation, train_readout=True),
         algorithm=ov.OnlineSGD(RATE),

@@ -33,7 +33,7 @@ def eq_18(quick: bool) -> Measurement:
     times = ov.logtimes(1 / size, 20.0, 40)
 
     def readout(rate: float) -> Array:
-        student, data = ov.Committee(2, "erf", train_readout=True), ov.HiddenManifold(ratio=0.5)
+        student, data = ov.Committee(2, "erf", train_readout=True), ov.HiddenManifold(latent_ratio=0.5)
         task = ov.Problem(data=data, teacher=ov.Committee(2, "erf"), student=student, algorithm=ov.OnlineSGD(rate))
         return ov.solve(task, start(task, size, seed=1), times).data["v"].values[0, 1:, 0]
 
@@ -68,7 +68,7 @@ def tables_alpha(quick: bool) -> Measurement:
             found = ground.distance(
                 ov.LatentMixture(m, 9.0, label="coordinate", standardise="population"), runs, seed=m
             )
-            z = (row(found.rmse) - row(normal.rmse)) / np.hypot(row(found.error), row(normal.error))
+            z = (row(found.rmse) - row(normal.rmse)) / np.hypot(row(found.standard_error), row(normal.standard_error))
             largest = max(largest, float(np.abs(z).max()))
             notes.append(f"m = {m} {listed(row(found.rmse), 4)}")
         one = ground.distance(ov.LatentMixture(2, 9.0, standardise="population"), runs=2)
