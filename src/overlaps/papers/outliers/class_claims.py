@@ -13,6 +13,7 @@ from scipy.stats import ttest_rel
 
 import overlaps as ov
 
+from ..estimates import mean_error
 from ..ledger import Measurement
 from .formula_claims import origin, power
 from .model import classes, start
@@ -105,7 +106,7 @@ def few_samples(quick: bool) -> Measurement:
             for j, matrix in enumerate((ov.spectra.hessian, ov.spectra.gradient_matrix)):
                 pairs = ov.spectra.eigenpairs(matrix(problem, point, batch).block(0), 10, tolerance=1e-6)
                 found[seed, j, n] = ov.spectra.alignment(x, pairs.vectors)
-    mean, error = found.mean(0), found.std(0, ddof=1) / np.sqrt(runs)
+    mean, error = mean_error(found)
     few, many = float(mean[:, :2].min()), float(mean[0, 2])
     verdict = "holds" if few > 0.9 else "holds corrected" if many > 0.9 > mean[0, 1] else "fails"
     note = f"least of 2d and 10d; Hessian {_list(mean[0])}, G-matrix {_list(mean[1])} from 2d, 10d, 50d; span of the "
@@ -239,7 +240,7 @@ def train_test(quick: bool) -> Measurement:
     train, test = gaps
     chance = np.asarray(ttest_rel(train, test))[1]
     ratio = train.mean(0) / test.mean(0)
-    error = (train - test).std(0, ddof=1) / np.sqrt(runs) / test.mean(0)
+    error = mean_error(train - test)[1] / test.mean(0)
     alike = bool((np.abs(ratio - 1) + error < 0.5).all())
     verdict = "fails" if not alike else "holds" if chance.min() > 1e-3 else "holds corrected"
     note = "Hessian; " + "; ".join(

@@ -11,6 +11,8 @@ from scipy.stats import t
 
 import overlaps as ov
 
+from .. import estimates
+from ..estimates import mean_error
 from ..ledger import Measurement, verdict
 from . import printed
 from .model import classes, start
@@ -43,8 +45,8 @@ def outside(Q: Array, m: Array) -> Array:
 
 def power(x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
     """Slope of log y against log x, and half of its 95 % interval from the scatter about the line."""
-    (slope, _), covariance = np.polyfit(np.log(x), np.log(y), 1, cov=True)
-    return float(slope), float(t.ppf(0.975, np.size(x) - 2) * np.sqrt(covariance[0, 0]))
+    slope, error = estimates.power(x, y)
+    return slope, float(t.ppf(0.975, np.size(x) - 2)) * error
 
 
 def averaged(m: Array, R: Array) -> Array:
@@ -62,7 +64,7 @@ def descents(problem: ov.Problem, size: int, time: float, runs: int) -> tuple[Ar
         run = ov.train(problem, start(problem, size, seed), [time], runs=1, seed=seed, progress=False).data
         m, Q = run["m"].values[0, -1], run["Q"].values[0, -1]
         seen.append(averaged(m, outside(Q, m)))
-    return np.mean(seen, axis=0), np.std(seen, axis=0, ddof=1) / np.sqrt(runs)
+    return mean_error(seen)
 
 
 @PAPER.claim(
