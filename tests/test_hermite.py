@@ -158,7 +158,7 @@ def test_gaussian_moments():
         (lambda: hermite_coefficients("tanhh", 3), "did you mean 'tanh'"),
         (lambda: hermite_mean(3, np.nan, 1.0), "mean: has entries that are not finite"),
         (lambda: hermite_mean(3, 0.0, -1.0), "variance: expected numbers of at least 0"),
-        (lambda: hermite_product(2, 2, [[1, 2], [2, 1]]), "covariance: expected a symmetric"),
+        (lambda: hermite_product(2, 2, [[1, 2], [2, 1]]), "covariance: expected a positive"),
         (lambda: hermite_product(2, 2, [[1, 0.5], [0, 1]]), "covariance: expected a symmetric"),
         (lambda: hermite_product(2, 101, np.eye(2)), "k: expected at most 100"),
         (lambda: gaussian_moment([], np.zeros((0, 0))), "powers: expected one power"),

@@ -76,7 +76,7 @@ def positive(name: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
         raise InputError(f"{name}: expected a symmetric matrix")
     low = float(np.linalg.eigvalsh(matrix).min(initial=0.0))
     if low < -1e-10 * max(1.0, float(np.trace(matrix))):
-        raise InputError(f"{name}: expected a positive matrix, its lowest eigenvalue is {low:.3g}")
+        raise InputError(f"{name}: expected a positive symmetric matrix, its lowest eigenvalue is {low:.3g}")
     return matrix
 
 
