@@ -60,6 +60,28 @@ def committee(activation: Any = "tanh", *, noise: float = 0.3, teachers: int = 2
     )
 
 
+def textbook(method: str, steps: int, rate: float, s: float, gradient, theta: np.ndarray) -> np.ndarray:
+    """The points at which the algorithm of a textbook takes its gradients, (steps + 1, ...)."""
+    out, before, u = [theta], theta, np.zeros_like(theta)
+    y_before = theta
+    for _ in range(steps):
+        q = gradient(theta)
+        if method == "gd":
+            after = theta - rate * q
+        elif method == "ema-momentum":
+            u = s * u + (1 - s) * q
+            after = theta - rate * u
+        elif method == "heavy-ball":
+            after = theta - rate * q + s * (theta - before)
+        else:
+            y = theta - rate * q
+            after = y + s * (y - y_before)
+            y_before = y
+        before, theta = theta, after
+        out.append(theta)
+    return np.array(out)
+
+
 def log_cosh(lam, nu, c, v):
     return np.log(np.cosh(np.sum(v * lam) - c))
 

@@ -40,13 +40,16 @@ def random_covariance(rng: np.random.Generator, fields: int, variance: float = 1
     return variance * rows @ rows.T / (fields + 2)
 
 
-def half_lines(cut: np.ndarray, nodes: int, end: float = 9.0) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes beyond `cut`, to nine standard deviations, and weights with the normal density."""
-    cut = np.clip(cut, -end, end)[..., None]
-    x, w = np.polynomial.legendre.leggauss(nodes)
-    z, weight = [], []
-    for low, high in ((cut, (cut + end) / 2), ((cut + end) / 2, np.full_like(cut, end))):
-        z.append((high + low) / 2 + (high - low) / 2 * x)
-        weight.append((high - low) / 2 * w)
-    points = np.concatenate(z, -1)
-    return points, np.concatenate(weight, -1) * np.exp(-0.5 * points**2) / np.sqrt(2 * np.pi)
+def linear_solution(p: ov.Problem, variance: float, times: np.ndarray) -> np.ndarray:
+    """Error of linear networks by diagonalising de/dt = η (−2 Λ + η w λ λᵀ) e, e_k = |student − teacher|² of level k.
+
+    A sum of K linear units with readout v is one unit with rate K v² η. Fractions w are shared between both sides.
+    """
+    K, v, u = p.student.units, float(p.student.readouts[0]), float(p.teacher.readouts[0])
+    rate = K * v**2 * p.algorithm.rate
+    omega, share = p.data.eigenvalues, p.data.fractions
+    begin = K * v**2 * variance + p.teacher.units * u**2
+    side = np.sqrt(share) * omega
+    values, vectors = np.linalg.eigh(rate * (-2 * np.diag(omega) + rate * np.outer(side, side)))
+    amplitudes = (vectors.T @ side) * (vectors.T @ (np.sqrt(share) * begin))
+    return 0.5 * np.exp(np.outer(times, values)) @ amplitudes

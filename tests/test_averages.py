@@ -14,19 +14,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from scipy.special import ndtr
 
 import overlaps as ov
-from overlaps.averages import erf, method_for, orthant, relu
+from gaussian import FACTOR, ROUNDING, assert_honest, hermite_grid, nudged
+from overlaps.averages import erf, method_for, relu
 from overlaps.averages.quadrature import FieldRule, SquareQuadrature
-from overlaps.averages.rules import unit_rule
 from problems import problem, random_covariance
 
 NAMES = ("D", "S", "dv", "error")
-FACTOR = 3.0
-ROUNDING = 1e-13  # relative to the largest entry: some hundred roundings
 WIDTHS = [(1, 1), (2, 1), (1, 2), (2, 2), (3, 1), (1, 3)]
-RULE = unit_rule(40)
 
 
 def assert_close(a: ov.averages.GaussianAverages, b: ov.averages.GaussianAverages, C: np.ndarray) -> None:
@@ -46,14 +42,6 @@ def both_ways(p: ov.Problem, C: np.ndarray, v: np.ndarray, u: np.ndarray) -> tup
     generic = ov.gaussian_averages(p, C, v, u, method="quadrature")
     assert closed.method.startswith("closed form") and generic.method.startswith("quadrature")
     return closed, generic
-
-
-def assert_honest(missed: list[float], stated: list[float], what: str) -> None:
-    """Nine errors in ten within FACTOR of what was stated."""
-    ratio = np.array(missed) / np.array(stated)
-    assert np.quantile(ratio, 0.9) <= FACTOR, (
-        f"{what}: errors are {np.quantile(ratio, [0.5, 0.9, 1])} times those stated"
-    )
 
 
 @pytest.mark.parametrize("variance", [1e-4, 0.01, 1.0])
@@ -99,11 +87,7 @@ def degenerate_rows(rng: np.random.Generator, distance: float) -> Iterator[tuple
         "student in the plane of two": {0: rows[1] + rows[2]},
         "both learnt": {0: rows[2], 1: rows[3]},
     }
-    for name, change in arrangements.items():
-        moved = rows.copy()
-        for k, row in change.items():
-            moved[k] = row + distance * nudge[k]
-        yield name, moved
+    return nudged(rows, nudge, distance, arrangements)
 
 
 @pytest.mark.parametrize("distance", [0.0, 1e-8, 1e-6, 1e-4, 1e-2])
@@ -138,10 +122,7 @@ def by_gauss_hermite(C: np.ndarray, nodes: int = 28) -> float:
     """E[g'_0 g'_1 g_2 g_3] of erf(x/√2) by tensor Gauss-Hermite, without any of the library."""
     from scipy.special import erf as error_function
 
-    x, w = np.polynomial.hermite_e.hermegauss(nodes)
-    w = w / math.sqrt(2 * math.pi)
-    z = np.stack(np.meshgrid(x, x, x, x, indexing="ij"), -1).reshape(-1, 4)
-    weight = np.einsum("i,j,k,l->ijkl", w, w, w, w).ravel()
+    z, weight = hermite_grid(4, nodes)
     h = z @ np.linalg.cholesky(C).T
     slopes = 2 / math.pi * np.exp(-0.5 * (h[:, 0] ** 2 + h[:, 1] ** 2))
     g = error_function(h[:, 2:] / math.sqrt(2))
@@ -187,129 +168,6 @@ def test_pair_averages_of_erf() -> None:
     assert both == pytest.approx(float(data["I2"]), abs=1e-14)
     _, slopes, curvature = erf.pair(C, 0, 2)
     assert C[0, 1] * curvature + C[1, 2] * slopes == pytest.approx(float(data["I3"]), abs=1e-14)
-
-
-# --- ReLU orthants ---------------------------------------------------------------------------------------------------
-
-
-def panels(edges: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss-Legendre nodes and weights, with the normal density, on the panels between edges (..., n+1)."""
-    x, w = np.polynomial.legendre.leggauss(nodes)
-    middle, half = (edges[..., 1:] + edges[..., :-1]) / 2, np.diff(edges, axis=-1) / 2
-    z = (middle[..., None] + half[..., None] * x).reshape(*edges.shape[:-1], -1)
-    weight = (half[..., None] * w).reshape(*edges.shape[:-1], -1)
-    return z, weight * np.exp(-0.5 * z**2) / math.sqrt(2 * math.pi)
-
-
-def relu_four_by_panels(C: np.ndarray, first_edges: np.ndarray, nodes: int = 32, end: float = 9.0) -> float:
-    """E[1(h_0 > 0) 1(h_1 > 0) relu(h_2) relu(h_3)]: three nested half-lines, the last field analytically.
-
-    Cut off at nine standard deviations: 1e-18.
-    """
-    L = np.linalg.cholesky(C)
-
-    def beyond(cut: np.ndarray) -> np.ndarray:
-        cut = np.clip(cut, -end, end)
-        return np.stack([cut, (cut + end) / 2, np.full_like(cut, end)], -1)
-
-    z0, w0 = panels(first_edges, nodes)
-    z1, w1 = panels(beyond(-L[1, 0] * z0 / L[1, 1]), nodes)
-    base = L[2, 0] * z0[:, None] + L[2, 1] * z1
-    z2, w2 = panels(beyond(-base / L[2, 2]), nodes)
-    third = base[..., None] + L[2, 2] * z2
-    mean = (L[3, 0] * z0[:, None] + L[3, 1] * z1)[..., None] + L[3, 2] * z2
-    spread = L[3, 3]
-    last = mean * ndtr(mean / spread) + spread * np.exp(-0.5 * (mean / spread) ** 2) / math.sqrt(2 * math.pi)
-    return float(np.einsum("i,ij,ijk,ijk->", w0, w1, w2, third * last))
-
-
-def test_orthant_of_equal_correlations() -> None:
-    """Four fields with correlation 1/2: P = 1/5."""
-    C = np.full((4, 4), 0.5) + 0.5 * np.eye(4)
-    assert orthant.probability(C, np.arange(4), *RULE) == pytest.approx(0.2, abs=1e-14)
-
-
-def test_relu_of_four_distinct_fields() -> None:
-    """Plackett's integral or the moment recursion."""
-    rng = np.random.default_rng(4)
-    for _ in range(5):
-        C = random_covariance(rng, 4)
-        expected = relu_four_by_panels(C, np.array([0.0, 3.0, 9.0]))
-        R, s = relu.correlations(C)
-        assert s[2] * s[3] * relu.four(R, 0, 1, 2, 3, *RULE) == pytest.approx(expected, abs=1e-11)
-
-
-def unit_rows_at(rng: np.random.Generator, pair: tuple[int, int], rest: float, sign: float) -> np.ndarray:
-    """Covariance of four unit fields; fields of `pair` have correlation sign (1 − rest)."""
-    rows = rng.standard_normal((5, 6))
-    rows /= np.linalg.norm(rows, axis=1)[:, None]
-    i, j = pair
-    across = rows[4] - rows[i] * (rows[4] @ rows[i])
-    across /= np.linalg.norm(across)
-    cosine = 1 - rest
-    rows[j] = sign * (cosine * rows[i] + math.sqrt(rest * (2 - rest)) * across)
-    C = rows[:4] @ rows[:4].T
-    C[range(4), range(4)] = 1.0
-    C[i, j] = C[j, i] = sign * cosine
-    return C
-
-
-@pytest.mark.parametrize("rest", [1e-2, 1e-4, 1e-6, 1e-8, 1e-10])
-def test_relu_of_nearly_aligned_fields_against_panels(rest: float) -> None:
-    """Two fields nearly equal: the orthant integral has a layer of width √rest, and its stated accuracy must know."""
-    edges = np.concatenate([[0.0], np.geomspace(1e-6, 9.0, 14)])  # the layer is resolved where it sits, at z_0 = 0
-    missed, stated = [], []
-    for seed in range(10):
-        C = unit_rows_at(np.random.default_rng(seed), (0, 3), rest, 1.0)
-        rough, fine = (relu.four(C, 0, 1, 2, 3, *unit_rule(n)) for n in (20, 40))
-        missed.append(abs(fine - relu_four_by_panels(C, edges, nodes=16)))
-        stated.append(abs(fine - rough) + ROUNDING)
-    assert max(missed) < 1e-6
-    assert_honest(missed, stated, "four fields")
-
-
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("pair", [(0, 1), (0, 2), (1, 3), (2, 3)])
-def test_relu_is_continuous_as_fields_align(pair: tuple[int, int], sign: float) -> None:
-    """A jump where nearly aligned fields are first treated as one, or noise just before.
-
-    The average is Lipschitz in the angle √(2 rest) with a constant below 1/2 for unit fields. Rounding of the
-    covariance itself moves the angle by no more than √(2 · 2e-16) = 2e-8.
-    """
-    grid = np.concatenate([[0.0], np.logspace(-17, -2, 61)])
-    values = np.array(
-        [relu.four(unit_rows_at(np.random.default_rng(6), pair, rest, sign), 0, 1, 2, 3, *RULE) for rest in grid]
-    )
-    jumps = np.abs(values - values[0])
-    allowed = 0.5 * np.sqrt(2 * grid) + 1e-7
-    worst = int(np.argmax(jumps - allowed))
-    assert np.all(jumps <= allowed), f"1 − |correlation| = {grid[worst]:.1e}: jump of {jumps[worst]:.1e}"
-
-
-@pytest.mark.parametrize("distance", [3e-8, 1e-7, 3e-7, 1e-6, 1e-5])
-def test_relu_student_about_to_arrive(distance: float) -> None:
-    """S of a student close to its teacher is O(distance²); noise of a larger size spoils the end of learning."""
-    rng = np.random.default_rng(9)
-    rows, nudge = rng.standard_normal((2, 2, 6)) / math.sqrt(6)
-    both = np.concatenate([rows + distance * nudge, rows])
-    a = ov.gaussian_averages(problem("relu"), both @ both.T)
-    assert a.accuracy["S"] < 1e-6
-    assert np.abs(a.S).max() <= 10 * distance**2 + FACTOR * a.accuracy["S"] + 1e-7
-
-
-def test_kinks_are_met_by_panels() -> None:
-    """ReLU by quadrature is as good as a smooth activation; without its kink it is not."""
-    rng = np.random.default_rng(10)
-    C = random_covariance(rng, 2)
-    exact = ov.gaussian_averages(problem("relu", 1, 1), C)
-    split = ov.gaussian_averages(problem("relu", 1, 1), C, method="quadrature")
-    g = ov.activations.BUILT_IN["relu"]
-    careless = ov.Activation("careless", g.function, g.derivative)
-    blind = ov.gaussian_averages(problem(careless, 1, 1), C)
-    for name in NAMES:
-        size = np.abs(getattr(exact, name)).max()
-        assert np.abs(getattr(split, name) - getattr(exact, name)).max() < 1e-11 * max(1.0, size)
-    assert np.abs(blind.D - exact.D).max() > 1e-6
 
 
 # --- anything else ---------------------------------------------------------------------------------------------------

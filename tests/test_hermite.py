@@ -10,6 +10,7 @@ from scipy.integrate import quad
 from scipy.special import gammaln, ndtr
 
 import overlaps as ov
+from gaussian import hermite
 from overlaps.data.nonlinearity import moments, nonlinearity
 from overlaps.one_step import (
     centred,
@@ -35,16 +36,11 @@ def he(k: int, x):
     return np.polynomial.hermite_e.HermiteE.basis(k)(x)
 
 
-def gauss(count: int):
-    x, w = np.polynomial.hermite_e.hermegauss(count)
-    return x, w / w.sum()
-
-
 def normal_average(f, covariance, mean, count: int = 40):
     """E f(Z) of Z ~ N(mean, covariance), f of (points, variables), by a tensor rule of Gauss and Hermite."""
     C = np.asarray(covariance, float)
     w, U = np.linalg.eigh(C)
-    x, weight = gauss(count)
+    x, weight = hermite(count)
     grids = np.meshgrid(*[x] * len(C), indexing="ij")
     xi = np.stack([g.ravel() for g in grids], axis=1)
     weights = np.prod(np.stack(np.meshgrid(*[weight] * len(C), indexing="ij")), axis=0).ravel()
@@ -134,7 +130,7 @@ def test_known_products_and_means_of_hermite_polynomials():
     assert hermite_product(5, 5, np.ones((2, 2))) == 120  # correlation one
     assert hermite_product(6, 3, np.zeros((2, 2)), (0.3, -2.0)) == pytest.approx(he(6, 0.3) * he(3, -2.0))
     mean, variance = np.array([[0.0], [0.4], [-2.0]]), np.array([0.0, 0.3, 1.0, 2.5])
-    x, w = gauss(20)
+    x, w = hermite(20)
     for k in range(8):
         exact = he(k, mean[..., None] + np.sqrt(variance)[..., None] * x) @ w
         np.testing.assert_allclose(hermite_mean(k, mean, variance), exact, rtol=1e-10, atol=1e-10)
@@ -162,7 +158,7 @@ def test_gaussian_moments():
         (lambda: hermite_coefficients("tanhh", 3), "did you mean 'tanh'"),
         (lambda: hermite_mean(3, np.nan, 1.0), "mean: has entries that are not finite"),
         (lambda: hermite_mean(3, 0.0, -1.0), "variance: expected numbers of at least 0"),
-        (lambda: hermite_product(2, 2, [[1, 2], [2, 1]]), "covariance: expected a symmetric"),
+        (lambda: hermite_product(2, 2, [[1, 2], [2, 1]]), "covariance: expected a positive"),
         (lambda: hermite_product(2, 2, [[1, 0.5], [0, 1]]), "covariance: expected a symmetric"),
         (lambda: hermite_product(2, 101, np.eye(2)), "k: expected at most 100"),
         (lambda: gaussian_moment([], np.zeros((0, 0))), "powers: expected one power"),
@@ -265,7 +261,7 @@ def test_the_initial_alignment_of_a_general_covariance():
 
 
 def test_few_coordinates_of_a_uniform_weight():
-    x, w = gauss(60)
+    x, w = hermite(60)
     for d in (30, 300):
         u = on_sphere(x[:, None], d)[:, 0]
         assert w @ u**2 * d - 1 == pytest.approx(0, abs=8 / d**2)

@@ -13,15 +13,10 @@ import pytest
 from scipy.special import expit, softmax
 
 import overlaps as ov
+from gaussian import hermite, hermite_grid
 from mixtures import classes, xor
 from overlaps.averages import method_for
 from problems import random_covariance
-
-
-def hermite(d: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    x, w = np.polynomial.hermite_e.hermegauss(nodes)
-    z = np.array(list(product(x, repeat=d)))
-    return z, np.prod(np.array(list(product(w / w.sum(), repeat=d))), axis=1)
 
 
 def softmax_reference(C, means, data, z, w):
@@ -48,7 +43,7 @@ def test_softmax_by_tensor_rules(k, nodes, spread):
     problem = classes(k, variance=rng.uniform(0.1, 0.3, k), weights=rng.dirichlet(np.full(k, 5.0)))
     C, means = random_covariance(rng, k, spread), rng.standard_normal((k, k))
     ours = ov.gaussian_averages(problem, C, means=means)
-    D, S, E, error = softmax_reference(C, means, problem.data, *hermite(k, nodes))
+    D, S, E, error = softmax_reference(C, means, problem.data, *hermite_grid(k, nodes))
     for name, theirs in (("D", D), ("S", S), ("E", E), ("error", error)):
         assert np.abs(getattr(ours, name) - theirs).max() <= max(3 * ours.accuracy[name], 3e-9), name
         assert ours.accuracy[name] < 1e-5
@@ -77,8 +72,7 @@ def test_softmax_by_sobol_points(k):
     problem = classes(k, variance=0.1)
     a, m = 4.5, 2.0
     C, means = a * np.eye(k) + 0.3, m * np.eye(k) - m / (k - 1) * (1 - np.eye(k))
-    x, w = np.polynomial.hermite_e.hermegauss(60)
-    w = w / w.sum()
+    x, w = hermite(60)
     u = np.linspace(-45, 25, 3001)
     t = np.exp(u)[:, None]
 

@@ -6,7 +6,6 @@ Every `check_*` below also has to reject wrong theories, see `test_wrong_theorie
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from scipy.special import erf
 
 import overlaps as ov
 from overlaps import macro
-from problems import problem
+from problems import linear_solution, problem
 
 FACTOR = 3.0  # by how much an accuracy measured as a difference of two solutions may fall short
 
@@ -45,21 +44,6 @@ def linear_start(p: ov.Problem, variance: float) -> ov.Start:
     return ov.Start.from_overlaps(
         p, Q=variance * share * np.eye(K), R=np.zeros((len(share), K, M)), T=share * np.eye(M)
     )
-
-
-def linear_solution(p: ov.Problem, variance: float, times: np.ndarray) -> np.ndarray:
-    """Error of linear networks by diagonalising de/dt = η (−2 Λ + η w λ λᵀ) e, e_k = |student − teacher|² of level k.
-
-    A sum of K linear units with readout v is one unit with rate K v² η. Fractions w are shared between both sides.
-    """
-    K, v, u = p.student.units, float(p.student.readouts[0]), float(p.teacher.readouts[0])
-    rate = K * v**2 * p.algorithm.rate
-    omega, share = p.data.eigenvalues, p.data.fractions
-    begin = K * v**2 * variance + p.teacher.units * u**2
-    side = np.sqrt(share) * omega
-    values, vectors = np.linalg.eigh(rate * (-2 * np.diag(omega) + rate * np.outer(side, side)))
-    amplitudes = (vectors.T @ side) * (vectors.T @ (np.sqrt(share) * begin))
-    return 0.5 * np.exp(np.outer(times, values)) @ amplitudes
 
 
 def check_linear_solution() -> None:
@@ -376,137 +360,3 @@ def test_quadrature_and_closed_form_give_the_same_trajectory() -> None:
     assert "closed form (erf)" in repr(a) and "quadrature" in repr(b)
     for name in a.variables:
         assert np.abs(a.data[name] - b.data[name]).max() <= FACTOR * (a.accuracy(name) + b.accuracy(name)), name
-
-
-# --- numerical trouble -----------------------------------------------------------------------------------------------
-
-
-def test_divergence_names_time_and_quantity_and_keeps_what_came_before(tmp_path: Path) -> None:
-    """A linear network diverges above rate 2: e grows as exp(η (η − 2) t), to 1e8 by t of about 28."""
-    p = problem("linear", 1, 1, rate=2.3)
-    start = ov.Start.from_overlaps(p, Q=[[1.0]], R=[[0.0]], T=[[1.0]])
-    with pytest.raises(ov.NumericalError, match=r"Q\[0, 0\] = .* at time .*reduce rate \(now 2.3\)") as caught:
-        ov.solve(p, start, [1, 2, 1000])
-    error = caught.value
-    assert error.quantity == "Q[0, 0]"
-    assert 20 < error.time < 40
-    assert error.partial is not None and error.partial.time.tolist() == [1, 2]
-    exact = linear_solution(p, 1.0, error.partial.time)
-    assert error.partial.data["error"].values[0] == pytest.approx(exact, rel=1e-6)
-    again = ov.load(error.partial.save(tmp_path / "partial.nc"))
-    assert np.array_equal(again.data["error"], error.partial.data["error"])
-
-
-def test_what_came_before_divergence_claims_no_accuracy_it_does_not_have() -> None:
-    """Only one solution was computed, so nothing was measured."""
-    p = problem("linear", 1, 1, rate=2.3)
-    start = ov.Start.from_overlaps(p, Q=[[1.0]], R=[[0.0]], T=[[1.0]])
-    with pytest.raises(ov.NumericalError) as caught:
-        ov.solve(p, start, [1, 1000])
-    assert caught.value.partial is not None
-    assert "within 0.0e+00" not in repr(caught.value.partial)
-
-
-def test_divergence_before_the_first_time() -> None:
-    p = problem("linear", 1, 1, rate=2.3)
-    start = ov.Start.from_overlaps(p, Q=[[1.0]], R=[[0.0]], T=[[1.0]])
-    with pytest.raises(ov.NumericalError) as caught:
-        ov.solve(p, start, [1000])
-    assert caught.value.partial is None
-
-
-def test_accuracy_out_of_reach_names_the_quantity() -> None:
-    p = problem("linear", 1, 1)
-    start = ov.Start.from_overlaps(p, Q=[[1.0]], R=[[0.0]], T=[[1.0]])
-    with pytest.raises(ov.NumericalError, match="was asked") as caught:
-        ov.solve(p, start, [1, 2], accuracy=1e-18)
-    assert caught.value.partial is not None and caught.value.quantity in caught.value.partial.variables
-    assert caught.value.time in (1.0, 2.0)
-    assert caught.value.partial.time.tolist() == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("times", "words"),
-    [
-        ([], "times: expected at least one"),
-        ([-1.0, 2.0], "times: expected times of at least 0"),
-        ([2.0, 1.0], "times: expected increasing"),
-        ([1.0, 1.0], "times: expected increasing"),
-        ([1.0, float("inf")], "times: has entries that are not finite"),
-        ([[1.0, 2.0]], "times: expected shape"),
-        ("soon", "times: expected"),
-        ([1.0, [2.0]], "times: expected"),
-    ],
-)
-def test_bad_times(times: Any, words: str) -> None:
-    p = problem()
-    with pytest.raises(ov.InputError, match=words):
-        ov.solve(p, ov.Start.from_overlaps(p, Q=Q0, R=R0, T=T0), times)
-
-
-def test_start_of_another_problem() -> None:
-    p = problem(students=3)
-    with pytest.raises(ov.InputError, match="start: has 1 levels, 2 student"):
-        ov.solve(p, ov.draw(problem(), 10), [1.0])
-
-
-@pytest.mark.parametrize("accuracy", [0.0, -1.0, float("nan"), "high"])
-def test_bad_accuracy(accuracy: Any) -> None:
-    p = problem()
-    with pytest.raises(ov.InputError, match="accuracy: expected"):
-        ov.solve(p, ov.draw(p, 10), [1.0], accuracy=accuracy)
-
-
-def absolute(lam, nu, c, v):
-    return abs(lam[0] - nu[0])
-
-
-def absolute_gradient(lam, nu, c, v):
-    return np.array([np.sign(lam[0] - nu[0])]), np.zeros(1)
-
-
-def test_a_loss_with_a_kink_is_refused_at_once() -> None:
-    """Refining does not help, and a solver on a right-hand side that jumps does not come back."""
-    p = problem("linear", 1, 1, loss=ov.Loss(absolute, absolute_gradient))
-    start = ov.Start.from_overlaps(p, Q=[[0.5]], R=[[0.2]], T=[[1.0]])
-    with pytest.raises(ov.NumericalError, match=r"does not converge.*kink") as caught:
-        ov.solve(p, start, [1.0, 3.0])
-    assert caught.value.quantity in ("D", "S", "dv", "error") and caught.value.time == 0
-
-
-def growing(lam, nu, c, v):
-    return np.exp(lam[0] ** 2)
-
-
-def growing_gradient(lam, nu, c, v):
-    return np.array([2 * lam[0] * np.exp(lam[0] ** 2)]), np.zeros(1)
-
-
-def test_a_loss_without_an_average_is_an_error_of_its_own() -> None:
-    """E[exp(λ²)] is infinite at Q = 1: no garbage as error, at any scale; the overlaps are kept where they exist."""
-    p = problem("linear", 1, 1, loss=ov.Loss(growing, growing_gradient), rate=1e-6)
-    start = ov.draw(p, 50, scale=1.0)
-    with pytest.raises(ov.NumericalError):
-        ov.solve(p, start, [0.0, 0.1])
-    with pytest.raises(ov.NumericalError, match="average of the loss") as caught:
-        ov.sample(p, start, [0.0, 0.1], runs=2)
-    assert caught.value.quantity == "error"
-
-
-@pytest.mark.parametrize(("activation", "students", "teachers"), [("tanh", 2, 2), ("softplus", 1, 3), ("tanh", 3, 2)])
-def test_smooth_activations_reach_the_default_accuracy(activation: str, students: int, teachers: int) -> None:
-    """A refusal, or a budget, that hits the ordinary case: four fields on the tensor rule, five on Sobol points."""
-    p = problem(activation, students, teachers, readout=0.5)
-    start = ov.draw(p, 200, seed=0, scale=0.5)
-    macro_ = ov.solve(p, start, [0.5, 2.0])
-    assert max(macro_.accuracy(name) for name in macro_.variables) < (1e-5 if students + teachers <= 4 else 1e-2)
-    assert ov.compare(macro_, ov.sample(p, start, [0.5, 2.0], runs=30)).verdict == "agrees"
-
-
-def test_what_is_not_a_problem_or_a_start_is_refused() -> None:
-    p = problem()
-    for scale in (ov.solve, ov.sample, ov.train):
-        with pytest.raises(ov.InputError, match="start: expected"):
-            scale(p, None, [1.0])
-        with pytest.raises(ov.InputError, match="problem: expected"):
-            scale(None, ov.draw(p, 10), [1.0])

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import overlaps as ov
+from gaussian import hermite
 from overlaps.one_step import Setting, TrainingSet, UnseenClass
 from overlaps.one_step.neurons import Neurons, neurons
 from overlaps.one_step.theory import FINE, _Average
@@ -122,8 +123,7 @@ def test_scores_of_a_given_law(g, X, XX, zX) -> None:
     average.setting, average.spacing, average.points = setting, FINE, 0
     average.g = ov.one_step.line.lines(setting.g, FINE)[0]
     average.neurons = Neurons(one, 0.3 * one, 1.1 * one, X * one, XX * one, zX * one)
-    x, w = np.polynomial.hermite_e.hermegauss(160)
-    w = w / w.sum()
+    x, w = hermite(160)
     f = np.tanh if g == "tanh" else lambda u: np.logaddexp(0, u)
     alpha = x * np.sqrt(2 / 4)
     L = np.linalg.cholesky(np.array([[1.1, zX], [zX, XX]]) + 1e-14 * np.eye(2))

@@ -15,6 +15,7 @@ import pytest
 from scipy.stats import t as student
 
 import overlaps as ov
+from gaussian import hermite
 from overlaps.data.gaussian_moments import by_panels
 from overlaps.data.nonlinearity import nonlinearity
 from overlaps.one_step import (
@@ -248,8 +249,7 @@ def test_polynomials_are_averages_of_the_expanded_features(order) -> None:
     unseen = scaled(setting.direction, [0.8])
     found = solve(setting, unseen, "polynomial", order)
     c = hermite_coefficients(g, order).c
-    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
-    weights = weights / weights.sum()
+    nodes, weights = hermite(40)
     alpha, bx = nodes * np.sqrt(2 / 150), found.mean("similarity") + np.sqrt(found.mean("similarity_variance")) * nodes
     shift = setting.eta * c[1] * np.multiply.outer(alpha, bx)
     moved = sum(c[k] * shift**k for k in range(1, order + 1))

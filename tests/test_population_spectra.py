@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import overlaps as ov
+from gaussian import hermite_grid
 from overlaps.papers.outliers import printed
 from overlaps.spectra.batch import Batch
 from overlaps.spectra.population import LowRankPlusIdentity, population, readout_block
@@ -75,9 +76,7 @@ def test_integration_by_parts() -> None:
     """Lemmas 3.1 to 3.3 are another route to every block; as printed they are off by as much as the blocks."""
     problem, point, given = gmm_blocks()
     x, mus, lam = given["x"], given["mus"], float(given["lam"])
-    z, w = np.polynomial.hermite_e.hermegauss(24)
-    Z = np.stack([a.ravel() for a in np.meshgrid(z, z, z)], axis=1)
-    W = np.prod(np.stack(np.meshgrid(w, w, w)), axis=0).ravel() / (2 * np.pi) ** 1.5
+    Z, W = hermite_grid(3, 24)
     root = np.linalg.cholesky(x @ x.T / lam)
     nodes = printed.Nodes(
         np.concatenate([p * W for p in given["p"]]),

@@ -9,16 +9,14 @@ in one comparison with Monte Carlo at five standard errors: 24 entries, 2e-5 fal
 from __future__ import annotations
 
 import math
-from itertools import product
-from typing import Any
 
 import numpy as np
 import pytest
 from scipy.special import erf as error_function
 from scipy.special import ndtr
-from scipy.stats import multivariate_normal as _multivariate_normal
 
 import overlaps as ov
+from gaussian import FACTOR, apart, half_lines, hermite_grid
 from overlaps.averages import (
     ClosedForm,
     erf,
@@ -27,13 +25,9 @@ from overlaps.averages import (
 )
 from overlaps.averages.quadrature import FieldRule, LossQuadrature
 from overlaps.averages.result import Averages, over_components
-from overlaps.averages.rules import unit_rule
-from problems import half_lines, problem, random_covariance
+from problems import problem, random_covariance
 
 NAMES = ("D", "S", "dv", "error", "E")
-RULE = unit_rule(40)
-multivariate_normal: Any = _multivariate_normal  # its stub takes covariances for whole numbers
-FACTOR = 3.0  # an accuracy that is a difference of two rules is now and then too small
 
 
 def taught(
@@ -49,16 +43,7 @@ def taught(
     )
 
 
-def apart(a: Averages, b: Averages, names: tuple[str, ...] = NAMES) -> float:
-    return max(float(np.abs(np.asarray(getattr(a, n)) - getattr(b, n)).max()) for n in names)
-
-
 # --- all averages of one component -----------------------------------------------------------------------------------
-
-
-def hermite(d: int, nodes: int) -> tuple[np.ndarray, np.ndarray]:
-    x, w = np.polynomial.hermite_e.hermegauss(nodes)
-    return np.array(list(product(x, repeat=d))), np.prod(np.array(list(product(w / w.sum(), repeat=d))), axis=1)
 
 
 @pytest.mark.parametrize("scale", [0.3, 2.0])
@@ -74,7 +59,7 @@ def test_smooth_averages_by_gauss_hermite(activation: str, scale: float) -> None
         "linear": (lambda h: h, np.ones_like, np.zeros_like),
     }[activation]
     rng = np.random.default_rng(int(10 * scale))
-    z, weight = hermite(4, 22)
+    z, weight = hermite_grid(4, 22)
     C, mean = random_covariance(rng, 4, 0.3), scale * rng.standard_normal(4)
     v, u, noise = rng.standard_normal(2), rng.standard_normal(2), 0.4
     w = np.concatenate([v, -u])
@@ -387,7 +372,7 @@ def test_four_field_average_of_erf_with_means() -> None:
     C, w = random_covariance(rng, 4, 0.4), np.array([0.0, 0.0, 0.7, -0.2])
     published = sum(w[a] * w[b] * erf.four(C, 0, 1, a, b) for a in range(4) for b in range(4))
     assert erf_shifted.four(C, np.zeros(4), w, 0, 1) == pytest.approx(published, abs=1e-14)
-    z, weight = hermite(4, 24)
+    z, weight = hermite_grid(4, 24)
     mean = np.array([0.5, -1.0, 0.3, 1.5])
     h = mean + z @ np.linalg.cholesky(C).T
     slopes = 2 / math.pi * np.exp(-0.5 * (h[:, 0] ** 2 + h[:, 1] ** 2))

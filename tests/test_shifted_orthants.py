@@ -15,6 +15,7 @@ import pytest
 from scipy.special import ndtr, owens_t
 from scipy.stats import multivariate_normal as _multivariate_normal
 
+from gaussian import RULE, apart, half_lines, nudged, panels, positive_four
 from overlaps.averages import (
     ClosedForm,
     bivariate,
@@ -25,16 +26,9 @@ from overlaps.averages import (
 )
 from overlaps.averages.frame import frame
 from overlaps.averages.result import Averages
-from overlaps.averages.rules import unit_rule
-from problems import half_lines, random_covariance
+from problems import random_covariance
 
-NAMES = ("D", "S", "dv", "error", "E")
-RULE = unit_rule(40)
 multivariate_normal: Any = _multivariate_normal  # its stub takes covariances for whole numbers
-
-
-def apart(a: Averages, b: Averages, names: tuple[str, ...] = NAMES) -> float:
-    return max(float(np.abs(np.asarray(getattr(a, n)) - getattr(b, n)).max()) for n in names)
 
 
 # --- two fields ------------------------------------------------------------------------------------------------------
@@ -88,21 +82,6 @@ def rows_of(C: np.ndarray, mean: np.ndarray) -> np.ndarray:
     return relu_shifted.fields(C, mean)[0]
 
 
-def orthant_by_panels(C: np.ndarray, mean: np.ndarray, nodes: int = 28) -> tuple[float, float]:
-    """P(h > 0) of four fields and E[h_2 h_3 1(h > 0)]: three nested half-lines, the last field analytically."""
-    L = np.linalg.cholesky(C)
-    z0, w0 = half_lines(np.array(-mean[0] / L[0, 0]), nodes)
-    z1, w1 = half_lines(-(mean[1] + L[1, 0] * z0) / L[1, 1], nodes)
-    base = mean[2] + L[2, 0] * z0[:, None] + L[2, 1] * z1
-    z2, w2 = half_lines(-base / L[2, 2], nodes)
-    third = base[..., None] + L[2, 2] * z2
-    at = mean[3] + (L[3, 0] * z0[:, None] + L[3, 1] * z1)[..., None] + L[3, 2] * z2
-    spread = L[3, 3]
-    last = at * ndtr(at / spread) + spread * np.exp(-0.5 * (at / spread) ** 2) / math.sqrt(2 * math.pi)
-    weight = w0[:, None, None] * w1[..., None] * w2
-    return float((weight * ndtr(at / spread)).sum()), float((weight * third * last).sum())
-
-
 @pytest.mark.parametrize("scale", [0.0, 0.5, 2.0, 6.0])
 def test_four_positive_fields(scale: float) -> None:
     """Plackett's integral, its choice of blocks and the moment recursion, for means of up to six deviations."""
@@ -111,7 +90,7 @@ def test_four_positive_fields(scale: float) -> None:
         C, mean = random_covariance(rng, 4), scale * rng.uniform(-1, 1, 4)
         mean *= np.sqrt(np.diag(C))
         Y, s = relu_shifted.fields(C, mean)
-        chance, moment = orthant_by_panels(C, mean)
+        chance, moment = positive_four(C, mean, half_lines(np.array(-mean[0] / math.sqrt(C[0, 0])), 28), 28)
         assert orthant_shifted.probability(Y, np.arange(4), *RULE) == pytest.approx(chance, abs=1e-11)
         A, B = (np.append(s[i] * Y[i, :4], mean[i]) for i in (2, 3))
         size = max(1.0, abs(mean[2] * mean[3]))
@@ -183,16 +162,7 @@ def layered(C: np.ndarray, mean: np.ndarray, nodes: int = 20) -> float:
     edges = np.unique(np.clip(np.concatenate([[low, 9.0], middle - steps, middle + steps]), max(low, -9.0), 9.0))
     if edges.size < 2:
         return 0.0
-    x, w = np.polynomial.legendre.leggauss(nodes)
-    z0 = ((edges[1:] + edges[:-1])[:, None] + np.diff(edges)[:, None] * x).ravel() / 2
-    w0 = (np.diff(edges)[:, None] / 2 * w).ravel() * np.exp(-0.5 * z0**2) / math.sqrt(2 * math.pi)
-    z1, w1 = half_lines(-(mean[1] + L[1, 0] * z0) / L[1, 1], nodes)
-    base = mean[2] + L[2, 0] * z0[:, None] + L[2, 1] * z1
-    z2, w2 = half_lines(-base / L[2, 2], nodes)
-    third = base[..., None] + L[2, 2] * z2
-    at = mean[3] + (L[3, 0] * z0[:, None] + L[3, 1] * z1)[..., None] + L[3, 2] * z2
-    last = at * ndtr(at / L[3, 3]) + L[3, 3] * np.exp(-0.5 * (at / L[3, 3]) ** 2) / math.sqrt(2 * math.pi)
-    return float(np.einsum("i,ij,ijk,ijk->", w0, w1, w2, third * last))
+    return positive_four(C, mean, panels(edges, nodes), nodes)[1]
 
 
 def arrangements(rng: np.random.Generator, distance: float) -> Iterator[tuple[str, np.ndarray]]:
@@ -210,11 +180,7 @@ def arrangements(rng: np.random.Generator, distance: float) -> Iterator[tuple[st
         "all on one line": {0: third, 1: -third, 3: 2 * third},
         "all one": {0: 0.5 * third, 1: 1.5 * third, 3: third},
     }
-    for name, change in places.items():
-        moved = rows.copy()
-        for k, row in change.items():
-            moved[k] = row + distance * nudge[k]
-        yield name, moved
+    return nudged(rows, nudge, distance, places)
 
 
 @pytest.mark.parametrize("with_means", [True, False])

@@ -18,7 +18,7 @@ from scipy.stats import multivariate_normal, norm
 import overlaps as ov
 from ledger import patched
 from manifolds import DATA, apart, hidden, reference
-from overlaps.papers import paper
+from overlaps.papers import estimates, paper
 from overlaps.papers.universality import equation_claims, lemma_claims, mixture_claims, printed
 from overlaps.papers.universality.model import listed, problem, start
 
@@ -131,9 +131,9 @@ def test_covariances_of_groups_are_those_of_a_start() -> None:
 
 def test_the_power_and_its_error() -> None:
     x = np.array([1.0, 2.0, 4.0, 8.0])
-    slope, error = equation_claims.power(x, -3 / x)
+    slope, error = estimates.power(x, -3 / x)
     assert slope == pytest.approx(-1) and error < 1e-10
-    slope, error = equation_claims.power(x, 1 / x, 0.1 / x)  # relative errors of .1
+    slope, error = estimates.power(x, 1 / x, 0.1 / x)  # relative errors of .1
     assert slope == pytest.approx(-1) and error == pytest.approx(
         0.1 / np.sqrt(np.sum((np.log(x) - np.log(x).mean()) ** 2))
     )

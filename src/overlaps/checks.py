@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +44,12 @@ def whole(name: str, value: Any, *, least: int, most: int = 2**63 - 1) -> int:
     return result
 
 
+def kinks(value: Any) -> tuple[float, ...]:
+    """Places where a function of one number is not smooth: one of them, or several."""
+    places = value if isinstance(value, Iterable) else (value,)
+    return tuple(number(f"kinks[{i}]", place) for i, place in enumerate(places))
+
+
 def array(name: str, value: ArrayLike, shape: tuple[int | None, ...] | None) -> NDArray[np.float64]:
     """`value` as a finite float array of the given shape; ``None`` stands for any length, or any shape."""
     try:
@@ -60,6 +67,17 @@ def array(name: str, value: ArrayLike, shape: tuple[int | None, ...] | None) -> 
     if not np.all(np.isfinite(result)):
         raise InputError(f"{name}: has entries that are not finite")
     return result
+
+
+def positive(name: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
+    """`value` as a symmetric matrix (size, size) without negative eigenvalues, but for rounding."""
+    matrix = array(name, value, (size, size))
+    if not np.allclose(matrix, matrix.T, rtol=1e-9, atol=1e-12 * max(1.0, float(np.abs(matrix).max(initial=0.0)))):
+        raise InputError(f"{name}: expected a symmetric matrix")
+    low = float(np.linalg.eigvalsh(matrix).min(initial=0.0))
+    if low < -1e-10 * max(1.0, float(np.trace(matrix))):
+        raise InputError(f"{name}: expected a positive symmetric matrix, its lowest eigenvalue is {low:.3g}")
+    return matrix
 
 
 def grid(times: ArrayLike | None) -> NDArray[np.float64]:

@@ -36,6 +36,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .errors import InputError, unknown
+from .power import jackknife
 from .trajectory import Trajectory
 
 Array = NDArray[np.float64]
@@ -168,9 +169,7 @@ def _standard_error(entries: Array) -> float:
 
 
 def _jackknife(exact: Array, runs: Array) -> float:
-    n = len(runs)
-    without = np.array([excess(exact, np.delete(runs, i, axis=0)) for i in range(n)])
-    return float(np.sqrt((n - 1) * without.var()))
+    return float(jackknife(np.array([excess(exact, np.delete(runs, i, axis=0)) for i in range(len(runs))])))
 
 
 def _values(side: Trajectory, name: str) -> Array:

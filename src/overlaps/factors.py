@@ -34,12 +34,17 @@ def choleskys(C: Array) -> Array:
     return L
 
 
+def root(C: Array) -> Array:
+    """Columns X (d, d) with X Xᵀ = C, along its eigenvectors; eigenvalues that rounding made negative are zero."""
+    values, vectors = np.linalg.eigh(C)
+    return vectors * np.sqrt(np.maximum(values, 0.0))
+
+
 def coordinates(gram: Array, width: int, triangular: bool) -> Array:
     """Rows (d, width) with rows rowsᵀ = gram (d, d): lower triangular, or any where width is the whole space."""
-    values, vectors = np.linalg.eigh(gram)
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
+    columns = root(gram)
     if not triangular:
-        return root[:, ::-1][:, :width]
+        return columns[:, ::-1][:, :width]
     # R of a QR decomposition of the transpose is a Cholesky factor that survives singular matrices
-    lower = np.asarray(np.linalg.qr(root.T, mode="r")).T
+    lower = np.asarray(np.linalg.qr(columns.T, mode="r")).T
     return lower * np.where(np.diag(lower) < 0, -1.0, 1.0)

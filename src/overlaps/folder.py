@@ -8,9 +8,11 @@ from __future__ import annotations
 import pkgutil
 from importlib import import_module
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
-from .errors import InputError
+from .errors import InputError, unknown
+
+Kind = TypeVar("Kind")
 
 
 def modules(package: str, besides: tuple[str, ...] = ()) -> dict[str, ModuleType]:
@@ -30,3 +32,14 @@ def things(package: str, attribute: str, besides: tuple[str, ...] = ()) -> dict[
             raise InputError(f"{file}.py: calls itself {thing.name!r}; name and file name must agree")
         found[thing.name] = thing
     return found
+
+
+def named(field: str, which: str | Kind, own: type[Kind], known: dict[str, Any]) -> Any:
+    """One of the known things by its name, or one of a user's own as it is given."""
+    if isinstance(which, own):
+        return which
+    if not isinstance(which, str):
+        raise InputError(f"{field}: expected a name or an overlaps.{own.__name__}, got {type(which).__name__}")
+    if which not in known:
+        raise unknown(field, which, known)
+    return known[which]

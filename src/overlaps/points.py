@@ -84,6 +84,7 @@ def relabelled(a: Array, b: Array, level: float, seed: int, repeats: int) -> tup
 
 
 EXPONENTS = np.linspace(-1.0, 3.0, 401)
+CONFIDENCE, REPEATS = 0.99, 400  # of intervals of exponents, and of the resamplings they come from
 
 
 def decay_exponent(sizes: Array, deviations: list[Array], variances: list[Array]) -> float:
@@ -98,7 +99,7 @@ def decay_exponent(sizes: Array, deviations: list[Array], variances: list[Array]
     return float(EXPONENTS[np.argmax(np.sum(overlap**2 / norm, axis=1))])
 
 
-def fit_decay(sizes: Array, runs: list[Array], theory: list[Array], seed: int, confidence: float = 0.99) -> Exponent:
+def fit_decay(sizes: Array, runs: list[Array], theory: list[Array], seed: int) -> Exponent:
     """Exponent of the decay of mean(runs) − theory with size; for each size (runs, points) and (points,)."""
     variances = [r.var(0, ddof=1) / len(r) for r in runs]
     return _bootstrap(
@@ -106,24 +107,24 @@ def fit_decay(sizes: Array, runs: list[Array], theory: list[Array], seed: int, c
         lambda rows: rows.mean(0),
         runs,
         seed,
-        confidence,
     )
 
 
-def fit_spread(sizes: Array, runs: list[Array], seed: int, confidence: float = 0.99) -> Exponent:
+def fit_spread(sizes: Array, runs: list[Array], seed: int) -> Exponent:
     """Exponent of the decay of the standard deviation with size, one for all points."""
     x = np.log(sizes) - np.log(sizes).mean()
 
     def slope(spreads: list[Array]) -> float:
         return float(-np.mean(x @ np.log(np.array(spreads)) / (x @ x)))
 
-    return _bootstrap(slope, lambda rows: rows.std(0, ddof=1), runs, seed, confidence)
+    return _bootstrap(slope, lambda rows: rows.std(0, ddof=1), runs, seed)
 
 
-def _bootstrap(fit, reduce, runs: list[Array], seed: int, confidence: float, repeats: int = 400) -> Exponent:
+def _bootstrap(fit, reduce, runs: list[Array], seed: int) -> Exponent:
+    """What is fitted to reduced runs, with its interval over resampled ones."""
     rng = np.random.default_rng(seed)
     best = fit([reduce(r) for r in runs])
-    again = [fit([reduce(r[rng.integers(len(r), size=len(r))]) for r in runs]) for _ in range(repeats)]
-    tail = 100 * (1 - confidence) / 2
+    again = [fit([reduce(r[rng.integers(len(r), size=len(r))]) for r in runs]) for _ in range(REPEATS)]
+    tail = 100 * (1 - CONFIDENCE) / 2
     low, high = np.percentile(again, [tail, 100 - tail])
     return Exponent(best, float(low), float(high))

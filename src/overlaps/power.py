@@ -174,12 +174,17 @@ def fit_sorted(x: Array, y: Array, confidence: float, axis: str = "x") -> PowerF
     errors = stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(rest @ rest / freedom * np.sum(wanted**2, axis=1))
     if runs > 1:
         without = np.maximum((y.sum(0) - y) / (runs - 1), np.finfo(float).tiny)  # one run may carry a whole mean
-        spread = np.sqrt((runs - 1) ** 2 / runs * (binned(without) @ wanted.T).var(0, ddof=1))
+        spread = jackknife(binned(without) @ wanted.T)
         errors = np.maximum(errors, stdtrit(runs - 1, (1 + confidence) / 2) * spread)
     value, begin, end = (slopes @ z).tolist()
     half = float(errors[0] + max(0.0, abs(end - begin) - errors[1]) / 2)
     used = (float(x[0]), float(x[-1]))
     return PowerFit(value, value - half, value + half, used, (begin, end), x.size, confidence, axis)
+
+
+def jackknife(without: Array) -> Array:
+    """Standard error, (...,), of a number found from runs, from its values without each of them, (runs, ...)."""
+    return np.sqrt((len(without) - 1) * without.var(0))
 
 
 def _slope(u: Array, low: int, high: int) -> Array:

@@ -6,8 +6,7 @@ your own, outside the library, is an `Activation` passed as it is.
 
 from __future__ import annotations
 
-from ..errors import InputError, unknown
-from ..folder import things
+from ..folder import named, things
 from .definition import Activation, compile_plain
 
 BUILT_IN: dict[str, Activation] = things(__name__, "ACTIVATION", besides=("definition",))
@@ -15,13 +14,7 @@ BUILT_IN: dict[str, Activation] = things(__name__, "ACTIVATION", besides=("defin
 
 def activation(which: str | Activation) -> Activation:
     """The activation of that name, or the one given."""
-    if isinstance(which, Activation):
-        return which
-    if not isinstance(which, str):
-        raise InputError(f"activation: expected a name or an overlaps.Activation, got {type(which).__name__}")
-    if which not in BUILT_IN:
-        raise unknown("activation", which, BUILT_IN)
-    return BUILT_IN[which]
+    return named("activation", which, Activation, BUILT_IN)
 
 
 __all__ = ["BUILT_IN", "Activation", "activation", "compile_plain"]

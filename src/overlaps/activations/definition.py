@@ -15,13 +15,13 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-from ..checks import number
+from ..checks import kinks
 from ..errors import InputError
 
 Scalar = Callable[[float], float]
@@ -47,8 +47,7 @@ class Activation:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise InputError(f"name: expected text, got {self.name!r}")
-        kinks = self.kinks if isinstance(self.kinks, Iterable) else (self.kinks,)
-        object.__setattr__(self, "kinks", tuple(number(f"kinks[{i}]", k) for i, k in enumerate(kinks)))
+        object.__setattr__(self, "kinks", kinks(self.kinks))
         step = 1e-6
         for x in (-3.1, -1.7, -0.63, -0.21, 0.17, 0.58, 1.3, 2.9):
             if any(abs(x - k) < 10 * step for k in self.kinks):

@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import array
+from ..checks import array, positive
 from ..data import GaussianMixture
 from ..errors import InputError
 from ..network import Committee
@@ -90,12 +90,7 @@ def gaussian_averages(
             "component, or use solve"
         )
     k, m = problem.student.units, problem.teacher_units
-    c = array("covariance", covariance, (k + m, k + m))
-    if not np.allclose(c, c.T, atol=1e-12 * max(1.0, float(np.abs(c).max()))):
-        raise InputError("covariance: expected a symmetric matrix")
-    low = float(np.linalg.eigvalsh(c)[0])
-    if low < -1e-10 * max(1.0, float(np.trace(c))):
-        raise InputError(f"covariance: expected a positive matrix, its lowest eigenvalue is {low:.3g}")
+    c = positive("covariance", covariance, k + m)
     v = problem.student.readouts if student_readout is None else array("student_readout", student_readout, (k,))
     u = problem.teacher_readouts if teacher_readout is None else array("teacher_readout", teacher_readout, (m,))
     how = method_for(problem, u, method)

@@ -41,13 +41,18 @@ def smooth_grid(spacings: tuple[float, ...], radius: float) -> tuple[Array, Arra
     for spacing in spacings:
         half = int(radius / spacing)
         z: Array = spacing * np.arange(-half, half + 1, dtype=float)
-        nodes = _product(nodes, np.tile(z, (len(nodes), 1)))
+        nodes = product(nodes, np.tile(z, (len(nodes), 1)))
         nodes = nodes[np.einsum("ij,ij->i", nodes, nodes) <= radius**2]
     weights = np.exp(-0.5 * np.einsum("ij,ij->i", nodes, nodes))
     return nodes, weights / weights.sum()
 
 
-def _product(nodes: Array, here: Array) -> Array:
+def density(z: Array) -> Array:
+    """Of a standard normal variable."""
+    return np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
+
+
+def product(nodes: Array, here: Array) -> Array:
     """Append to each of the (points, j) nodes its own row of `here` (points, count) as a next coordinate."""
     return np.concatenate([np.repeat(nodes, here.shape[1], 0), here.reshape(-1, 1)], axis=1)
 
@@ -80,8 +85,8 @@ def tensor(L: Array, kinks: Sequence[Sequence[float]], spacing: float, radius: f
             half = np.diff(edges, axis=1) / 2
             middle = (edges[:, 1:] + edges[:, :-1]) / 2
             here = (middle[:, :, None] + half[:, :, None] * x).reshape(count, -1)
-            w = (half[:, :, None] * wx).reshape(count, -1) * np.exp(-0.5 * here**2) / np.sqrt(2 * np.pi)
-        nodes = _product(nodes, here)
+            w = (half[:, :, None] * wx).reshape(count, -1) * density(here)
+        nodes = product(nodes, here)
         weights = np.repeat(weights, here.shape[1]) * w.reshape(-1)
         keep = (np.einsum("ij,ij->i", nodes, nodes) <= radius**2) & (weights > 0)
         nodes, weights = nodes[keep], weights[keep]

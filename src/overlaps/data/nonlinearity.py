@@ -27,7 +27,7 @@ GaussianEquivalent('sign': a = 0, b = 0.797885, c = 1, within 2e-15)
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from types import FunctionType
@@ -38,7 +38,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..activations import BUILT_IN as ACTIVATIONS
 from ..activations import Activation
-from ..checks import array, number
+from ..checks import array, kinks, number
 from ..errors import InputError, unknown
 from .gaussian_moments import Moments, by_panels
 
@@ -65,8 +65,7 @@ class Nonlinearity:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise InputError(f"name: expected text, got {self.name!r}")
-        kinks = self.kinks if isinstance(self.kinks, Iterable) else (self.kinks,)
-        object.__setattr__(self, "kinks", tuple(number(f"kinks[{i}]", k) for i, k in enumerate(kinks)))
+        object.__setattr__(self, "kinks", kinks(self.kinks))
         if not isinstance(self.function, _Elementwise):
             object.__setattr__(self, "function", _elementwise(self.name, self.function))
 

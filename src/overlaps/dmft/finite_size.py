@@ -31,6 +31,7 @@ from ..averages import method_for
 from ..averages.rules import scrambled
 from ..checks import number
 from ..errors import InputError, NumericalError
+from ..factors import root
 from ..problem import Problem
 from ..start import Start, check, joined
 from ..trajectory import STEPS
@@ -138,8 +139,9 @@ def _gaussian(sweep: NoisySweep, gamma: bool) -> Iterator[tuple[float, Made]]:
                 if a == b:
                     E /= np.sqrt(2)
                 yield 1.0, lambda x, g=g, E=E: Noise(gram={g: x * E}, gamma=plain)
-        values, vectors = np.linalg.eigh(setting.gram[g])
-        for source in (vectors * np.sqrt(np.maximum(values, 0.0))).T[values > 1e-14 * values[-1]]:
+        sources = root(setting.gram[g]).T
+        lengths = np.sum(sources**2, axis=1)
+        for source in sources[lengths > 1e-14 * lengths[-1]]:
             for a in seen:
                 E = np.zeros((len(source), F * D))
                 E[:, a] = source

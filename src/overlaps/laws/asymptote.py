@@ -45,7 +45,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from ..averages import method_for
-from ..checks import array, whole
+from ..checks import array, positive, whole
 from ..errors import InputError
 from ..problem import Problem
 from ..start import Start, joined
@@ -141,10 +141,7 @@ def _total(problem: Problem, T: ArrayLike | None) -> Array:
     M = problem.teacher_units
     if T is None:
         return float(problem.data.fractions @ problem.data.eigenvalues) * np.eye(M)
-    T = array("T", T, (M, M))
-    if not np.allclose(T, T.T, rtol=0, atol=1e-12 * np.abs(T).max()) or np.linalg.eigvalsh(T)[0] < -1e-10 * np.trace(T):
-        raise InputError("T: expected a symmetric matrix without negative eigenvalues, as overlaps are")
-    return T
+    return positive("T", T, M)
 
 
 def _own(R: Array) -> NDArray[np.int64]:

@@ -13,8 +13,7 @@ these three and nothing else.
 
 from __future__ import annotations
 
-from ..errors import InputError, unknown
-from ..folder import things
+from ..folder import named, things
 from .cross_entropy import FieldLoss
 from .output import OutputLoss
 from .own import Loss, check_gradient
@@ -24,13 +23,7 @@ BUILT_IN: dict[str, OutputLoss | FieldLoss] = things(__name__, "LOSS", besides=(
 
 def loss(which: str | Loss) -> OutputLoss | FieldLoss | Loss:
     """The loss of that name, or the one given."""
-    if isinstance(which, Loss):
-        return which
-    if not isinstance(which, str):
-        raise InputError(f"loss: expected a name or an overlaps.Loss, got {type(which).__name__}")
-    if which not in BUILT_IN:
-        raise unknown("loss", which, BUILT_IN)
-    return BUILT_IN[which]
+    return named("loss", which, Loss, BUILT_IN)
 
 
 __all__ = ["BUILT_IN", "FieldLoss", "Loss", "OutputLoss", "check_gradient", "loss"]

@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..activations import Activation, activation
-from ..checks import array, whole
+from ..checks import array, positive, whole
 from ..data.gaussian_moments import by_panels
 from ..data.nonlinearity import nonlinearity, slope
 from ..errors import InputError, NumericalError
@@ -156,7 +156,7 @@ def hermite_mean(k: int, mean: ArrayLike, variance: ArrayLike) -> Array:
 def hermite_product(j: int, k: int, covariance: ArrayLike, mean: ArrayLike = (0.0, 0.0)) -> float:
     """E[H_j(Z₁) H_k(Z₂)], degrees at most 100, of two Gaussians with any mean (2,) and covariance (2, 2)."""
     j, k = whole("j", j, least=0, most=100), whole("k", k, least=0, most=100)
-    C, (a, b) = _covariance(covariance, 2), array("mean", mean, (2,))
+    C, (a, b) = positive("covariance", covariance, 2), array("mean", mean, (2,))
     with np.errstate(over="ignore", invalid="ignore"):
         first, second = power_moments(j, a, C[0, 0] - 1), power_moments(k, b, C[1, 1] - 1)
         # each term pairs `common` factors of one with as many of the other
@@ -189,7 +189,7 @@ def gaussian_moment(powers: Sequence[int], covariance: ArrayLike, mean: ArrayLik
             f"powers: expected a sum of at most 40 and a product of powers + 1 of at most 2^18, got {sum(wanted)} and "
             f"{prod(p + 1 for p in wanted)}"
         )
-    C = _covariance(covariance, len(wanted))
+    C = positive("covariance", covariance, len(wanted))
     a = np.zeros(len(wanted)) if mean is None else array("mean", mean, (len(wanted),))
 
     @cache
@@ -215,13 +215,3 @@ def finite(name: str, value: ArrayLike) -> Array:
     if not np.all(np.isfinite(found)):
         raise NumericalError(f"{name}: larger than any floating-point number", quantity=name, time=0.0)
     return found
-
-
-def _covariance(value: ArrayLike, n: int) -> Array:
-    C = array("covariance", value, (n, n))
-    least = float(np.linalg.eigvalsh(C)[0])
-    if not np.allclose(C, C.T) or least < -1e-10 * max(1.0, float(np.abs(C).max())):
-        raise InputError(
-            f"covariance: expected a symmetric matrix without negative eigenvalues, got one of eigenvalue {least:g}"
-        )
-    return C

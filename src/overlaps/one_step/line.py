@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..activations import Activation
-from ..averages.rules import legendre, smooth_grid
+from ..averages.rules import density, legendre, smooth_grid
 from ..data.nonlinearity import Nonlinearity, nonlinearity, slope
 from .table import Table
 
@@ -89,7 +89,7 @@ class Line:
                 half, middle = (high - low) / 2, (high + low) / 2
                 for point, weight in zip(x, w, strict=True):
                     node = middle + half * point
-                    yield node, weight * half * _density(node)
+                    yield node, weight * half * density(node)
 
     def _sum(self, mean: Array, sd: Array, of: Callable[[Array, Array], Array]) -> Array:
         out = np.zeros(np.broadcast_shapes(np.shape(mean), np.shape(sd)))
@@ -120,10 +120,6 @@ def _to_field(r: Array) -> Array:
     return 4 * np.sinh(r / 4)
 
 
-def _density(xi: Array) -> Array:
-    return np.exp(-0.5 * xi**2) / np.sqrt(2 * np.pi)
-
-
 def lines(g: Activation, spacing: float) -> tuple[Line, Line]:
     """Averages of an activation and of its derivative."""
     return Line(nonlinearity(g), spacing), Line(slope(g), spacing)
@@ -148,4 +144,4 @@ def graded(centres: Sequence[Array], scale: Array, points: int) -> tuple[Array, 
     x, w = (part.reshape(-1, *[1] * scale.ndim) for part in (x, w))
     half, middle = np.diff(edges, axis=0)[:, None] / 2, (edges[1:] + edges[:-1])[:, None] / 2
     nodes = (middle + half * x).reshape(-1, *scale.shape)
-    return nodes, (half * w).reshape(nodes.shape) * _density(nodes)
+    return nodes, (half * w).reshape(nodes.shape) * density(nodes)

@@ -18,7 +18,7 @@ from math import prod
 import numpy as np
 from numpy.typing import NDArray
 
-from ..averages.rules import scrambled, smooth_grid
+from ..averages.rules import product, scrambled, smooth_grid
 from ..errors import NumericalError
 from .hermite import hermite_coefficients
 from .line import RADIUS, WIDE, graded, lines
@@ -121,7 +121,7 @@ def _projections(vectors: Array, d: int, spacing: float, fine: bool) -> tuple[Ar
         return on_sphere(xi, d), np.full(len(xi), 1 / len(xi)), U[:, :rank]
     xi, weights = np.zeros((1, 0)), np.ones(1)
     for nodes, here in rules:
-        xi = np.concatenate([np.repeat(xi, len(nodes), 0), np.tile(nodes, len(xi))[:, None]], axis=1)
+        xi = product(xi, np.tile(nodes, (len(xi), 1)))
         weights = np.repeat(weights, len(nodes)) * np.tile(here, len(weights))
     return on_sphere(xi, d), weights, U[:, :rank]
 

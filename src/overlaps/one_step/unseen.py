@@ -25,6 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import factors
 from ..checks import array, number, whole
 from ..errors import InputError
 
@@ -138,8 +139,7 @@ class UnseenClass:
     @cached_property
     def root(self) -> Array:
         """A matrix with Σ = root rootᵀ, of a covariance that was given as one."""
-        w, U = np.linalg.eigh(np.asarray(self.covariance, float))
-        return U * np.sqrt(np.maximum(w, 0))
+        return factors.root(np.asarray(self.covariance, float))
 
     def fields(self, Z: Array, ZW: Array, W: Array) -> Array:
         """Fields x W of points made of standard normal Z (points, d), with ZW = Z W known, (points, width).

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from .estimates import mean_error
+
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
@@ -41,7 +43,7 @@ def titled(figure: Figure, text: str) -> Figure:
 
 def band(ax: Axes, times: NDArray[np.float64], values: NDArray[np.float64], color: str, label: str) -> None:
     """Mean over runs (runs, times) with a band of its standard error."""
-    mean, error = values.mean(0), values.std(0, ddof=1) / np.sqrt(len(values))
+    mean, error = mean_error(values)
     ax.plot(times, mean, color=color, label=label)
     ax.fill_between(times, mean - error, mean + error, color=color, alpha=0.25, lw=0)
 

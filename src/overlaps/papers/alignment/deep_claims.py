@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..estimates import mean
 from ..ledger import Measurement
 from .deep_runs import metrics, pairs
 from .paper import PAPER
@@ -22,7 +23,7 @@ def setup3(quick: bool) -> Measurement:
     middle = np.flatnonzero((loss < 0.8 * loss[0]) & (loss > 0.3 * loss[0]))
     W = data["concordance"].isel(set=0).values[:, middle]
     least = int(W.mean(0).argmin())
-    value, error = float(W[:, least].mean()), float(W[:, least].std(ddof=1) / np.sqrt(len(W)))
+    value, error = mean(W[:, least])
     note = f"epochs {middle[0]} to {middle[-1]}, {len(W)} runs, mean over these epochs {W.mean():.2f}; of rankings "
     note += "that have nothing in common 1/3 is expected"
     return Measurement("holds" if value >= 0.5 else "fails", value, error, note)
@@ -39,7 +40,7 @@ def setup4(quick: bool) -> Measurement:
     """Mean correlation at the end (the value), above zero, and the combined p-value, below .001 (0.0000 in print)."""
     data = metrics(quick, None)["digits"]
     r, p = data["correlation"].values, data["combined_p_value"].values
-    value, error = float(r[:, -1].mean()), float(r[:, -1].std(ddof=1) / np.sqrt(len(r)))
+    value, error = mean(r[:, -1])
     recalls = np.corrcoef(data["recall"].isel(epoch=-1).values)
     alike = recalls[np.triu_indices(len(recalls), 1)].mean()
     # all runs have the same unseen classes: neither p-values nor this standard error are of independent tests

@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 from functools import cache
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 import overlaps as ov
 
+from ..estimates import Estimate, mean, power
 from ..ledger import Measurement, verdict
 from .model import EXPONENT, setting
 from .paper import PAPER
@@ -19,19 +19,9 @@ from .paper import PAPER
 Array = NDArray[np.float64]
 
 
-class Slope(NamedTuple):
-    """The exponent of a power law in n, and its standard error."""
-
-    value: float
-    error: float
-
-
-def slope(sizes: tuple[int, ...], values: list[Array]) -> Slope:
-    """A line through the logarithms of the means over runs, weighted by their standard errors."""
-    means = np.array([v.mean() for v in values])
-    errors = np.array([v.std(ddof=1) / math.sqrt(v.size) for v in values]) / means
-    fit, covariance = np.polyfit(np.log(sizes), np.log(means), 1, w=1 / errors, cov="unscaled")
-    return Slope(float(fit[0]), float(np.sqrt(covariance[0, 0])))
+def slope(sizes: tuple[int, ...], values: list[Array]) -> Estimate:
+    """The exponent in n of the means over runs, weighted by their standard errors."""
+    return power(sizes, *np.transpose([mean(v) for v in values]))
 
 
 def gradient_errors(kind: str, sizes: tuple[int, ...], runs: int) -> list[Array]:
@@ -50,7 +40,7 @@ def sizes(quick: bool) -> tuple[int, ...]:
     return (128, 256, 512) if quick else (128, 256, 512, 1024, 2048)
 
 
-def rank_one(kinds: tuple[str, ...], quick: bool) -> tuple[list[Slope], float, str]:
+def rank_one(kinds: tuple[str, ...], quick: bool) -> tuple[list[Estimate], float, str]:
     """Exponents of |G − A|/|G|, that of the bound log²n/√n over the same sizes, and a note."""
     ns = sizes(quick)
     bound = float(np.polyfit(np.log(ns), np.log(np.log(ns) ** 2 / np.sqrt(ns)), 1)[0])
@@ -151,7 +141,7 @@ def feature_errors(task: ov.one_step.Setting, orders: tuple[int, ...], seed: int
 def windows(quick: bool) -> Measurement:
     """Exponents of |F − F_l|/√n, below zero by three standard errors, and of l − 1, not below by two; |v| = 1."""
     ns = sizes(quick)
-    holds, notes, last = True, [], Slope(0.0, 0.0)
+    holds, notes, last = True, [], Estimate(0.0, 0.0)
     for l, exponent, rate, activation in ((1, 0.15, 1.0, "tanh"), (2, 0.3, 0.8, wave())):
         values = []
         for size in ns:

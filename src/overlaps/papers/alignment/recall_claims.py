@@ -6,6 +6,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from ..estimates import mean_error
 from ..ledger import Measurement
 from .model import KINDS
 from .paper import PAPER
@@ -18,7 +19,7 @@ Array = NDArray[np.float64]
 def gain(data: xr.Dataset) -> tuple[Array, Array]:
     """Gain of Recall@1 by the step: mean and standard error over runs, (classes,)."""
     each = (data["recall"] - data["recall_before"]).values
-    return each.mean(0), each.std(0, ddof=1) / np.sqrt(len(each))
+    return mean_error(each)
 
 
 @PAPER.claim(

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
+from ..estimates import mean, mean_error
 from ..ledger import Measurement
 from .model import KINDS, Scale, setting
 from .paper import PAPER
@@ -27,8 +28,8 @@ def beyond_zero(data: xr.Dataset) -> list[xr.Dataset]:
 def falls(values: Array) -> float:
     """The largest fall from a class to the next, in standard errors over runs, of values (runs, classes)."""
     steps = np.diff(values, axis=1)
-    error = steps.std(0, ddof=1) / np.sqrt(len(steps))
-    return float(np.max(-steps.mean(0) / error))
+    fall, error = mean_error(steps)
+    return float(np.max(-fall / error))
 
 
 @PAPER.claim(
@@ -71,7 +72,7 @@ def together(quick: bool) -> Measurement:
                 ov.one_step.kendall_w(np.abs([data[name].values[run] for name in names])).W
                 for run in range(data.sizes["run"])
             ]
-            found.append((float(np.mean(each)), float(np.std(each, ddof=1) / np.sqrt(len(each)))))
+            found.append(mean(each))
             notes.append(f"{kind}, setup {number}: {found[-1][0]:.3f} ± {found[-1][1]:.3f}")
             if "theory_beta_mu" in data:
                 theory = [np.abs(data[f"theory_{name}"].values) for name in names]
@@ -106,7 +107,7 @@ def linear(quick: bool) -> Measurement:
             each.append(line[0] / expected)
             # at e = 0 nothing is projected out, which moves the mean of the points by their noise
             worst = max(worst, float(np.abs(found - np.polyval(line, e)).max() / np.ptp(found)))
-        slopes.append((float(np.mean(each)), float(np.std(each, ddof=1) / np.sqrt(runs))))
+        slopes.append(mean(each))
         notes.append(f"{kind} {slopes[-1][0]:.4f} ± {slopes[-1][1]:.4f}")
     slope, error = max(slopes, key=lambda s: abs(s[0] - 1) / s[1])
     holds = worst < 0.05 and abs(slope - 1) < 4.5 * error

@@ -18,7 +18,6 @@ import overlaps as ov
 from .model import Scale, setting
 
 SCORES = ("alignment", "elasticity")
-RECALLS = ("recall", "recall_inner")
 KEPT = {
     "beta_mu": "train-unseen similarity β·μ",
     "alignment": "alignment",

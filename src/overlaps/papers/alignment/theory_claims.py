@@ -13,6 +13,7 @@ import numpy as np
 
 import overlaps as ov
 
+from ..estimates import mean
 from ..ledger import Measurement, verdict
 from .model import setting
 from .paper import PAPER
@@ -188,7 +189,8 @@ def symmetric(quick: bool) -> Measurement:
         predicted = max(predicted, abs(a / b - 1))
         each = runs.data[name].values
         apart = each[:, 0] - each[:, 1]
-        z = max(z, abs(apart.mean()) / (apart.std(ddof=1) / np.sqrt(len(apart))))
+        shift, width = mean(apart)
+        z = max(z, abs(shift) / width)
     holds = same < 1e-12 and predicted < 1e-6 and z < 4
     note = f"largest difference of gradients; of theory {predicted:.0e}, of runs {z:.1f} standard errors"
     return Measurement("holds" if holds else "fails", same, 1e-12, note)

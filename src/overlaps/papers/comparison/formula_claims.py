@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import norm
 
+from .. import estimates
+from ..estimates import mean_error
 from ..ledger import Measurement, verdict
 from . import loops, printed
 from .mean_field import RHO, Limit
@@ -46,7 +48,8 @@ def equations(quick: bool) -> Measurement:
         theta = loops.train(task, start(task, 400), runs, seed=28).theta
         each = np.einsum("rln,rkn->rlk", theta, theta)
         upper = np.triu_indices(limit.T)
-        off, error = (each.mean(0) - limit.V_theta)[upper], each.std(0, ddof=1)[upper] / np.sqrt(runs)
+        found, error = (x[upper] for x in mean_error(each))
+        off = found - limit.V_theta[upper]
         moves = error > 1e-12
         z = float(np.abs(off[moves] / error[moves]).max())
         worst, largest = max(worst, *changes.values()), max(largest, z)
@@ -69,7 +72,7 @@ def eq26(quick: bool) -> Measurement:
     off, notes, ratio = np.empty((2, 2)), [], 0.0
     for i, m in enumerate((100, 400)):
         norms = np.sum(loops.train(task, start(task, m), runs, seed=m).theta[:, -1] ** 2, axis=1)
-        mean, error = float(norms.mean()), float(norms.std(ddof=1) / np.sqrt(runs))
+        mean, error = estimates.mean(norms)
         pair = [float(printed.eq_26(limit, m, corrected=yes)[-1]) for yes in (False, True)]
         # four standard errors, and what a finite size may add
         off[i] = np.abs(np.array(pair) - mean) / (4 * error + mean / m)

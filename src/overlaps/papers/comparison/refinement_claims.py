@@ -15,6 +15,7 @@ from scipy.stats import norm
 
 import overlaps as ov
 
+from ..estimates import variance_error
 from ..ledger import Measurement
 from . import loops
 from .algorithm import Passes
@@ -28,9 +29,8 @@ LEVEL = 1e-3
 
 def scaled_variance(values: Array, m: int) -> tuple[Array, Array]:
     """m times the variance of values (runs, ...) over runs, and its standard error by fourth moments."""
-    squares = m * (values - values.mean(0)) ** 2
-    n = len(values)
-    return squares.sum(0) / (n - 1), squares.std(0, ddof=1) / np.sqrt(n)
+    variance, error = variance_error(values)
+    return m * variance, m * error
 
 
 @cache

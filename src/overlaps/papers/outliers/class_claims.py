@@ -13,6 +13,7 @@ from scipy.stats import ttest_rel
 
 import overlaps as ov
 
+from ..estimates import mean_error
 from ..ledger import Measurement
 from .formula_claims import origin, power
 from .model import classes, start
@@ -28,6 +29,11 @@ def at_rest(problem: ov.Problem) -> ov.Start:
     """Overlaps of the solved equations at time 6/β."""
     run = ov.solve(problem, origin(problem), [6 / problem.algorithm.decay]).data
     return ov.Start.from_overlaps(problem, Q=run["Q"].values[0, -1], m=run["m"].values[0, -1], size=SIZE)
+
+
+def _noises(quick: bool) -> list[float]:
+    """λ of the fits in 1/λ."""
+    return [100.0, 300.0, 1000.0] if quick else [100.0, 200.0, 500.0, 1000.0, 2000.0]
 
 
 def whole(block: ov.spectra.LowRankPlusIdentity) -> Array:
@@ -59,7 +65,7 @@ def misalignment(matrix: ov.spectra.PopulationMatrix, i: int, count: int) -> flo
 )
 def theorem23(quick: bool) -> Measurement:
     """Power of λ in 1 − ρ at rest, k = 3, β = .01: population, and as predicted for 2d and 10d samples."""
-    lams = [100.0, 300.0, 1000.0] if quick else [100.0, 200.0, 500.0, 1000.0, 2000.0]
+    lams = _noises(quick)
     many = (None, 10, 2)
     gaps = np.empty((len(lams), 2, len(many)))
     for i, lam in enumerate(lams):
@@ -105,7 +111,7 @@ def few_samples(quick: bool) -> Measurement:
             for j, matrix in enumerate((ov.spectra.hessian, ov.spectra.gradient_matrix)):
                 pairs = ov.spectra.eigenpairs(matrix(problem, point, batch).block(0), 10, tolerance=1e-6)
                 found[seed, j, n] = ov.spectra.alignment(x, pairs.vectors)
-    mean, error = found.mean(0), found.std(0, ddof=1) / np.sqrt(runs)
+    mean, error = mean_error(found)
     few, many = float(mean[:, :2].min()), float(mean[0, 2])
     verdict = "holds" if few > 0.9 else "holds corrected" if many > 0.9 > mean[0, 1] else "fails"
     note = f"least of 2d and 10d; Hessian {_list(mean[0])}, G-matrix {_list(mean[1])} from 2d, 10d, 50d; span of the "
@@ -126,7 +132,7 @@ def _list(values: Array) -> str:
 )
 def theorem24(quick: bool) -> Measurement:
     """Power of λ in these errors at rest, k = 3, β = .01: x^1 and all population blocks, one block of n samples."""
-    lams = [100.0, 300.0, 1000.0] if quick else [100.0, 200.0, 500.0, 1000.0, 2000.0]
+    lams = _noises(quick)
     size, ratios = 60 if quick else 300, (10, 40)
     exact: dict[str, list[float]] = {"x": [], "H": [], "G": []}
     sampled = np.empty((len(lams), 2, len(ratios)))
@@ -190,14 +196,15 @@ def _own(problem: ov.Problem, kind: Kind, i: int) -> tuple[float, float, Array]:
 )
 def theorem25(quick: bool) -> Measurement:
     """1 − e·μ_c of the top eigenvectors e at rest: power of λ for k = 3; at k = 2, and for a rare class."""
-    lams = [100.0, 300.0, 1000.0] if quick else [100.0, 200.0, 500.0, 1000.0, 2000.0]
+    lams = _noises(quick)
     three = [[_own(classes(3, variance=1 / lam), kind, 0) for lam in lams] for kind in KINDS]
     fits = [power(lams, [max(off, 1e-15) for off, _, _ in row]) for row in three]
     gap = min(rest for row in three for _, rest, _ in row)
     signs = all(x[0] > 0.5 and (x[1:] < -0.1).all() for row in three for _, _, x in row)
     corrected = max(fits)[0] < -0.9 and gap > 0.1 and signs
     two = min(_own(classes(2, variance=1 / lams[-1]), kind, 0)[0] for kind in KINDS)
-    rare = _own(rare_class(1 / lams[-1]), "hessian", 2)[0]
+    few = classes(3, variance=1 / lams[-1], decay=0.1, weights=(0.49, 0.49, 0.02))
+    rare = _own(few, "hessian", 2)[0]
     as_printed = max(two, rare) < 0.1
     verdict = "holds" if as_printed else "holds corrected" if corrected else "fails"
     slope, width = max(fits)
@@ -206,16 +213,6 @@ def theorem25(quick: bool) -> Measurement:
         f"{max(row[-1][0] for row in three):.1g}, {two:.2f} for k = 2, {rare:.2f} for a class of weight .02, beta = .1"
     )
     return Measurement(verdict, slope, width, note)
-
-
-def rare_class(variance: float) -> ov.Problem:
-    """Three classes, one of weight .02, with decay .1."""
-    return ov.Problem(
-        data=ov.GaussianMixture(means=3, weights=[0.49, 0.49, 0.02], variance=variance),
-        student=ov.Softmax(3),
-        algorithm=ov.OnlineSGD(1.0, decay=0.1),
-        loss="cross-entropy",
-    )
 
 
 @PAPER.claim(
@@ -239,7 +236,7 @@ def train_test(quick: bool) -> Measurement:
     train, test = gaps
     chance = np.asarray(ttest_rel(train, test))[1]
     ratio = train.mean(0) / test.mean(0)
-    error = (train - test).std(0, ddof=1) / np.sqrt(runs) / test.mean(0)
+    error = mean_error(train - test)[1] / test.mean(0)
     alike = bool((np.abs(ratio - 1) + error < 0.5).all())
     verdict = "fails" if not alike else "holds" if chance.min() > 1e-3 else "holds corrected"
     note = "Hessian; " + "; ".join(

@@ -25,7 +25,7 @@ import overlaps as ov
 
 from ..panels import TIME, finish, panels, titled
 from .model import classes, coordinates, start
-from .panels import ALIGNMENT, PREDICTED
+from .panels import ALIGNMENT, DOUBLE, KINDS, NAMES, PREDICTED
 from .paper import PAPER
 
 if TYPE_CHECKING:
@@ -34,9 +34,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 SEED = 1
-DOUBLE = 9e-5  # a tolerance that observers meet in double precision
-KINDS = ("hessian", "gradient")
-NAMES = {"hessian": r"\nabla^2\hat R", "gradient": r"\hat G"}
 
 
 class Scale(NamedTuple):

@@ -11,6 +11,8 @@ from scipy.stats import t
 
 import overlaps as ov
 
+from .. import estimates
+from ..estimates import mean_error
 from ..ledger import Measurement, verdict
 from . import printed
 from .model import classes, start
@@ -18,16 +20,6 @@ from .paper import PAPER
 
 Array = NDArray[np.float64]
 UNEQUAL = (0.5, 0.3, 0.2)  # weights of three classes
-
-
-def unequal(variance: float, decay: float) -> ov.Problem:
-    """Three classes of unequal weights with orthonormal means."""
-    return ov.Problem(
-        data=ov.GaussianMixture(means=3, weights=UNEQUAL, variance=variance),
-        student=ov.Softmax(3),
-        algorithm=ov.OnlineSGD(1.0, decay=decay),
-        loss="cross-entropy",
-    )
 
 
 def origin(problem: ov.Problem) -> ov.Start:
@@ -43,8 +35,8 @@ def outside(Q: Array, m: Array) -> Array:
 
 def power(x: ArrayLike, y: ArrayLike) -> tuple[float, float]:
     """Slope of log y against log x, and half of its 95 % interval from the scatter about the line."""
-    (slope, _), covariance = np.polyfit(np.log(x), np.log(y), 1, cov=True)
-    return float(slope), float(t.ppf(0.975, np.size(x) - 2) * np.sqrt(covariance[0, 0]))
+    slope, error = estimates.power(x, y)
+    return slope, float(t.ppf(0.975, np.size(x) - 2)) * error
 
 
 def averaged(m: Array, R: Array) -> Array:
@@ -62,7 +54,7 @@ def descents(problem: ov.Problem, size: int, time: float, runs: int) -> tuple[Ar
         run = ov.train(problem, start(problem, size, seed), [time], runs=1, seed=seed, progress=False).data
         m, Q = run["m"].values[0, -1], run["Q"].values[0, -1]
         seen.append(averaged(m, outside(Q, m)))
-    return np.mean(seen, axis=0), np.std(seen, axis=0, ddof=1) / np.sqrt(runs)
+    return mean_error(seen)
 
 
 @PAPER.claim(
@@ -116,7 +108,7 @@ def eq56(quick: bool) -> Measurement:
 def eq518(quick: bool) -> Measurement:
     """Rate at which R⊥ of the solved equations falls without noise, in units of β, weights .5, .3, .2."""
     decay, time = 0.02, 30.0
-    problem = unequal(0.0, decay)
+    problem = classes(3, variance=0.0, decay=decay, weights=UNEQUAL)
     run = ov.solve(problem, origin(problem), [time]).data
     R = outside(run["Q"].values[0, -1], run["m"].values[0, -1])
     rate = -np.log(np.trace(R) / 3) / (decay * time)
@@ -137,7 +129,7 @@ def eq518(quick: bool) -> Measurement:
 def lemmas(quick: bool) -> Measurement:
     """Operator norms of the deviations from exact blocks in units of these, d = 6, k = 3, λ = 2, x ~ N(0, I/d)."""
     lam, size, rng = 2.0, 6, np.random.default_rng(33)
-    problem, p = unequal(1 / lam, 0.0), np.array(UNEQUAL)
+    problem, p = classes(3, variance=1 / lam, decay=0.0, weights=UNEQUAL), np.array(UNEQUAL)
     as_printed, corrected = {"3.1": 0.0, "3.3": 0.0}, {"3.1": 0.0, "3.2": 0.0, "3.3": 0.0}
     for _ in range(2 if quick else 10):
         point = ov.Start.from_weights(problem, rng.standard_normal((3, size)))
@@ -212,7 +204,7 @@ def corollary512(quick: bool) -> Measurement:
 def energy(quick: bool) -> Measurement:
     """dE/dt over −|velocity|² along solved equations without noise, weights .5, .3, .2: largest deviation from one."""
     decay, h, p = 0.05, 0.02, np.array(UNEQUAL)
-    problem = unequal(0.0, decay)
+    problem = classes(3, variance=0.0, decay=decay, weights=UNEQUAL)
     middles = np.linspace(0.5, 20.0, 8 if quick else 40)
     m0 = np.random.default_rng(5).normal(0.0, 0.7, (3, 3))
     begin = ov.Start.from_overlaps(problem, Q=m0 @ m0.T + 0.5 * np.eye(3), m=m0)

@@ -8,6 +8,8 @@ Start(weights and overlaps: K = 4, 4 means, 1 level, N = 100)
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -16,13 +18,21 @@ import overlaps as ov
 XOR_GRAM = ((1, -1, 0, 0), (-1, 1, 0, 0), (0, 0, 1, -1), (0, 0, -1, 1))  # of μ, −μ, ν, −ν
 
 
-def classes(k: int = 10, *, variance: float = 0.1, decay: float = 0.01, size: int | None = None) -> ov.Problem:
-    """Softmax regression on k classes of equal weight with orthonormal means.
+def classes(
+    k: int = 10,
+    *,
+    variance: float = 0.1,
+    decay: float = 0.01,
+    weights: Sequence[float] | None = None,
+    size: int | None = None,
+) -> ov.Problem:
+    """Softmax regression on k classes with orthonormal means, of equal weight unless told otherwise.
 
     With a `size` the means are unit vectors, spread over the coordinates as in `coordinates`; without, any will do.
     """
+    means = k if size is None else np.eye(size)[coordinates(k, size)]
     return ov.Problem(
-        data=ov.GaussianMixture(means=k if size is None else np.eye(size)[coordinates(k, size)], variance=variance),
+        data=ov.GaussianMixture(means=means, weights=weights, variance=variance),
         student=ov.Softmax(k),
         algorithm=ov.OnlineSGD(1.0, decay=decay),
         loss="cross-entropy",

@@ -25,7 +25,7 @@ import overlaps as ov
 
 from ..panels import TIME, finish, panels, titled
 from .model import start, xor
-from .panels import ALIGNMENT, PREDICTED
+from .panels import ALIGNMENT, DOUBLE, KINDS, NAMES, PREDICTED
 from .paper import PAPER
 from .xor_claims import sets
 
@@ -35,9 +35,6 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 SEED = 2  # one of the many that end with all four classes discerned
-DOUBLE = 9e-5  # a tolerance that observers meet in double precision
-KINDS = ("hessian", "gradient")
-NAMES = {"hessian": r"\nabla^2\hat R", "gradient": r"\hat G"}
 FEW_UNITS, LAST = 5, 100.0  # of figure 2.6: units, and the time at which hidden classes are counted
 
 

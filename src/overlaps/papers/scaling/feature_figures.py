@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
+from ..estimates import mean_error
 from ..panels import band, panels, step_times
 from .panels import PRINTED, log_log
 from .paper import PAPER
@@ -150,11 +151,11 @@ def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
         some = gaussian_runs(sigma, n, RATE, times, scale=SIGMA, runs=long)
         others = gaussian_runs(sigma, n, RATE, times[early], scale=SIGMA, runs=many, seed=long)
         every = np.concatenate([some[:, early], others])
-        mean[i, early], error[i, early] = every.mean(0), every.std(0, ddof=1) / np.sqrt(len(every))
+        mean[i, early], error[i, early] = mean_error(every)
         since, late = some[:, early][:, -1:], some[:, ~early]
         ratio = late.mean(0) / since.mean()
         mean[i, ~early] = ratio * mean[i, early][-1]
-        rest = (late - ratio * since).std(0, ddof=1) / np.sqrt(long)
+        rest = mean_error(late - ratio * since)[1]
         error[i, ~early] = np.hypot(rest, ratio * error[i, early][-1])
         theory[i] = ov.laws.partial_error(sigma, n, RATE, times, distance=DISTANCE)
         floor[i] = ov.laws.partial_floor(sigma, n, distance=DISTANCE)

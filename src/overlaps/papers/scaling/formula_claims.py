@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 import overlaps as ov
 
+from ..estimates import variance
 from ..ledger import Measurement, verdict
 from . import printed
 from .model import committee
@@ -174,12 +175,6 @@ def teacher_moments(size: int, levels: int, order: int, draws: int) -> Array:
     problem = committee(levels, 1.0, 1.0, students=1, teachers=2)
     powers = problem.data.eigenvalues**order
     return np.array([np.tensordot(powers, ov.draw(problem, size, seed=i).T, 1) for i in range(draws)])
-
-
-def variance(values: Array) -> tuple[float, float]:
-    """Sample variance and its standard error."""
-    squares = (values - values.mean()) ** 2
-    return float(squares.sum() / (values.size - 1)), float(squares.std(ddof=1) / np.sqrt(values.size))
 
 
 def _growth(small: tuple[int, int], large: tuple[int, int], draws: int) -> tuple[float, float]:

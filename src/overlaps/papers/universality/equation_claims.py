@@ -16,6 +16,7 @@ from scipy.integrate import quad
 
 import overlaps as ov
 
+from ..estimates import mean, power
 from ..ledger import Measurement, verdict
 from . import printed
 from .model import RATE, problem, start
@@ -24,14 +25,6 @@ from .paper import PAPER
 Array = NDArray[np.float64]
 VARIABLES = ("Q", "R", "v", "error")
 BATCH = 2000  # inputs at once
-
-
-def power(x: Array, y: Array, errors: Array | None = None) -> tuple[float, float]:
-    """Power of x in |y| and its standard error: from the errors of y, or from the scatter about the line."""
-    weights = None if errors is None else np.abs(y) / errors
-    how = True if errors is None else "unscaled"
-    (slope, _), covariance = np.polyfit(np.log(x), np.log(np.abs(y)), 1, w=weights, cov=how)
-    return float(slope), float(np.sqrt(covariance[0, 0]))
 
 
 def covariances(data: ov.HiddenManifold, W: Array, B: Array) -> Array:
@@ -81,7 +74,7 @@ def gaussian_equivalence(quick: bool) -> Measurement:
         white = np.linalg.solve(np.swapaxes(root, 1, 2), direction)[..., 0]
         z = np.concatenate([np.einsum("ngi,gi->ng", fields(data, W, B, rng), white) for _ in range(batches)])
         each = np.mean(z**4 - 6 * z**2 + 3, axis=0)
-        cumulants[i], errors[i] = each.mean(), each.std(ddof=1) / np.sqrt(count)
+        cumulants[i], errors[i] = mean(each)
         second[i] = np.mean(z**2) - 1
         rho, f = np.clip(data.at(size).F.T @ data.at(size).F / (size // 2), -1, 1), data.equivalent
         norms[i] = np.linalg.norm(2 / np.pi * np.arcsin(rho) - (f.c - f.b**2) * np.eye(size) - f.b**2 * rho, 2)

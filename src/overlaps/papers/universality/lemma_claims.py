@@ -14,9 +14,10 @@ from scipy.special import erf
 
 import overlaps as ov
 
+from ..estimates import power
 from ..ledger import Measurement, verdict
 from . import printed
-from .equation_claims import BATCH, covariances, fields, groups, power
+from .equation_claims import BATCH, covariances, fields, groups
 from .model import listed, problem
 from .paper import PAPER
 

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
+from ..estimates import mean_error
 from ..panels import finish, panels, titled
 from .lemma_claims import FUNCTIONS
 from .paper import PAPER
@@ -130,7 +131,7 @@ def figS2(quick: bool) -> tuple[Figure, xr.Dataset]:
     dimension, mixtures = (100, 5) if quick else (500, 20)
     counts = (2, 4, 8)
     found = np.array([divergences(m, bounds, mixtures, dimension) for m in counts])
-    mean, error = found.mean(2), found.std(2, ddof=1) / np.sqrt(mixtures)
+    mean, error = mean_error(found, 2)
     alpha = np.array(bounds)
     figure, axes = panels(1, 2)
     for column, ax in enumerate(axes):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
+from ..estimates import mean_error
 from ..ledger import Measurement, verdict
 from .model import LABELS, SIZE, STEPS, VARIABLES, listed, problem, start
 from .paper import PAPER
@@ -114,7 +115,7 @@ def unstandardised(quick: bool) -> Measurement:
             for seed in range(mixtures):
                 latent = ov.LatentMixture(2, bound, label=label, seed=seed)
                 M[i, seed] = row(grounds[activation].distance(latent, runs=1).rmse)
-        mean, spread = M.mean(1), M.std(1, ddof=1) / np.sqrt(mixtures)
+        mean, spread = mean_error(M, 1)
         departs &= bool((mean[several.index(9.0)] > 3 * normal[activation]).all())
         growth[activation, label] = mean[1:] / mean[:-1]
         if (activation, label) == ("relu", "sample"):

@@ -12,9 +12,9 @@ from scipy.stats import spearmanr
 
 import overlaps as ov
 
+from ..estimates import mean, mean_error, power
 from ..ledger import Measurement, verdict
 from . import printed
-from .equation_claims import power
 from .mixture_claims import ACTIVATIONS, Ground, row, scale
 from .model import RATE, SIZE, STEPS, VARIABLES, listed, start
 from .paper import PAPER
@@ -101,7 +101,7 @@ def tables_level(quick: bool) -> Measurement:
     for activation in ACTIVATIONS:
         grounds = (Ground(activation, size, STEPS / SIZE, seed) for seed in range(starts))
         found = np.array([row(ground.distance(None, runs=1, seed=ground.seed).rmse) for ground in grounds])
-        M, spread = found.mean(0), found.std(0, ddof=1) / np.sqrt(starts)
+        M, spread = mean_error(found)
         literal = np.array([values[0].mean() for values in printed.table(activation).values()])
         worst = int(np.argmax(literal / M))
         if literal[worst] / M[worst] > largest:
@@ -123,7 +123,7 @@ def tables_symmetry(quick: bool) -> Measurement:
     for activation in ACTIVATIONS:
         Q = printed.table(activation)["Q"]
         share = 2 * (Q[:, 0, 1] - Q[:, 1, 0]) / (Q[:, 0, 1] + Q[:, 1, 0])
-        apart[activation] = float(share.mean()), float(share.std(ddof=1) / np.sqrt(share.size))
+        apart[activation] = mean(share)
     Q = Ground("erf", 100, 5.0).train(None, runs=2).data["Q"].values
     skew = float(np.abs(Q[..., 0, 1] - Q[..., 1, 0]).max())
     possible = all(abs(value) < 3 * error for value, error in apart.values()) or skew > 0.01

@@ -21,6 +21,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
+from ..estimates import mean_error
 from ..panels import panels, titled
 from .model import LABELS
 from .paper import PAPER
@@ -48,8 +49,7 @@ class Means(NamedTuple):
 
     @classmethod
     def of(cls, values: Array, kept: NDArray[np.bool_]) -> Means:
-        error = values.std(-2, ddof=1) / np.sqrt(values.shape[-2])
-        return cls(values.mean(-2), error, values[..., kept, :].mean(-2))
+        return cls(*mean_error(values, -2), values[..., kept, :].mean(-2))
 
 
 def entries_table(activation: str, quick: bool) -> xr.Dataset:
