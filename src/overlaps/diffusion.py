@@ -23,11 +23,11 @@ from __future__ import annotations
 from copy import copy
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from .averages import method_for
 from .averages.rules import sobol
+from .compiled import loop
 from .errors import InputError, NumericalError
 from .factors import coordinates
 from .motion import EquationOfMotion
@@ -41,7 +41,7 @@ LARGEST = 300  # coordinates of a sample point
 STEP = 0.3  # length of a step, in units of the fastest relaxation
 
 
-@njit(nogil=True)
+@loop(nogil=True)
 def _increments(kernel, u, K, M, labels, component, scale, rates, v, teacher_readout, out):  # pragma: no cover
     """ξ of every point, (points, unknowns): u (points, levels, K+F) are projections of the inputs.
 

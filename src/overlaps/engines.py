@@ -15,6 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from .compiled import loop
 from .draws import component, fill
 
 BLOCK = 32  # samples in a block
@@ -43,7 +44,7 @@ def _learn(W, x, v, dlam, dv, rates):  # pragma: no cover - compiled
             v[k] = keep_v * v[k] - readout_rate / N * dv[k]
 
 
-@njit(nogil=True, fastmath={"contract"})
+@loop(nogil=True, fastmath={"contract"})
 def direct(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
     (K, N), M = W.shape, B.shape[0]
     cumulative, spread, labels = parts
@@ -78,7 +79,7 @@ def direct(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, rn
         _learn(W, x, v, dlam, dv, rates)
 
 
-@njit(nogil=True, fastmath={"contract"})
+@loop(nogil=True, fastmath={"contract"})
 def given(kernel, X, Y, labels, shifts, W, v, u, rates):  # pragma: no cover - compiled
     """One step for each row of the inputs X (steps, N), with fields Y (steps, M) of the teacher."""
     K, N = W.shape
@@ -91,7 +92,7 @@ def given(kernel, X, Y, labels, shifts, W, v, u, rates):  # pragma: no cover - c
         _learn(W, X[s], v, dlam, dv, rates)
 
 
-@njit(nogil=True)
+@loop(nogil=True)
 def blocked(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
     (K, N), M = W.shape, B.shape[0]
     cumulative, spread, labels = parts
@@ -149,7 +150,7 @@ def blocked(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, r
         done += S
 
 
-@njit(nogil=True)
+@njit(nogil=True, cache=True)
 def redraw(parts, means, root, noise, rng, X, drawn):  # pragma: no cover - compiled
     """The first inputs (count, N) and labels of a run, in the order in which both engines draw them."""
     cumulative, spread, labels = parts
@@ -161,7 +162,7 @@ def redraw(parts, means, root, noise, rng, X, drawn):  # pragma: no cover - comp
             rng.standard_normal()
 
 
-@njit(nogil=True)
+@loop(nogil=True)
 def mean_loss(value, W, B, rows, v, u):  # pragma: no cover - compiled
     """Mean of the loss over all rows."""
     lam, nu = np.empty(len(W)), np.empty(len(B))

@@ -23,6 +23,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from .algorithms import FullBatch
+from .compiled import loop
 from .draws import component
 from .errors import InputError, unknown
 from .factors import coordinates
@@ -147,7 +148,7 @@ def _overlaps(fixed, span, residual, width, Q, A):  # pragma: no cover - compile
                 Q[b, k, l] = Q[b, l, k] = total
 
 
-@njit(nogil=True)
+@loop(nogil=True)
 def _visit(
     kernel, parts, stops, done, Q, A, V, fixed, span, residual, width, rest, root, v, u, size, rates, noise, rng
 ):  # pragma: no cover - compiled

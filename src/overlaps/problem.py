@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import spec
+from .activations import Activation, activation
 from .algorithms import FullBatch, GiantStep, GradientFlow, OnlineSGD
 from .checks import number
 from .data import (
@@ -37,6 +38,7 @@ from .data import (
 )  # fmt: skip
 from .errors import InputError
 from .losses import FieldLoss, Loss, OutputLoss, check_gradient, loss
+from .named import named
 from .network import Committee, Softmax
 from .origin import largest_pull
 
@@ -48,6 +50,11 @@ ROLES: spec.Roles = {
     "student": (Committee, Softmax),
     "algorithm": (OnlineSGD, GradientFlow, FullBatch),
 }
+
+
+def _known(part: str, name: str, student: str | None, teacher: str | None) -> Any:
+    """A part of the loss of that name for committees of activations of these names, compiled."""
+    return loss(name).compiled(part, *(None if g is None else activation(g) for g in (student, teacher)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -218,8 +225,11 @@ class Problem:
         return range(self.student.units) if isinstance(law, FieldLoss) else None
 
     def _compiled(self, part: str) -> Any:
-        networks = (self.student, self.teacher)
-        return loss(self.loss).compiled(part, *(n.g if isinstance(n, Committee) else None for n in networks))
+        law, networks = loss(self.loss), [n if isinstance(n, Committee) else None for n in (self.student, self.teacher)]
+        own = any(n and isinstance(n.activation, Activation) for n in networks)
+        if isinstance(law, Loss) or own or (part == "curvature" and not law.smooth):  # the latter is refused
+            return law.compiled(part, *(n and n.g for n in networks))
+        return named(_known, part, law.name, *(n and n.g.name for n in networks))
 
     @property
     def gradient(self) -> Any:

@@ -38,11 +38,11 @@ def _pair(family, C, a, b):  # pragma: no cover - compiled
 
 @njit(cache=True, error_model="numpy")
 def _four(family, C, k, l, a, b, nodes, weights):  # pragma: no cover - compiled
+    if nodes is not None:
+        return relu.four(C, k, l, a, b, nodes, weights)
     if family == 0:
         return erf.four(C, k, l, a, b)
-    if family == 1:
-        return linear.four(C, k, l, a, b)
-    return relu.four(C, k, l, a, b, nodes, weights)
+    return linear.four(C, k, l, a, b)
 
 
 @njit(cache=True, error_model="numpy")
@@ -60,9 +60,11 @@ def _errors(family, C, v, u):  # pragma: no cover - compiled
     out = np.empty(C.shape[0])
     k = v.shape[1]
     w = np.empty(k + u.size)
-    w[k:] = -u
+    for m in range(u.size):  # loops compile faster than array expressions
+        w[k + m] = -u[m]
     for i in range(C.shape[0]):
-        w[:k] = v[i]
+        for a in range(k):
+            w[a] = v[i, a]
         out[i] = _error(family, C[i], w)
     return out
 
@@ -70,7 +72,9 @@ def _errors(family, C, v, u):  # pragma: no cover - compiled
 @njit(cache=True, error_model="numpy")
 def _square(family, C, w, K, noise, nodes, weights, D, S, dv):  # pragma: no cover - compiled
     F = w.size
-    fields, scale = (C, np.ones(F)) if family != 2 else relu.correlations(C)
+    fields, scale = C, np.ones(F)
+    if nodes is not None:
+        fields, scale = relu.correlations(C)
     for k in range(K):
         self_term = 0.0
         dv[k] = 0.0
@@ -128,6 +132,8 @@ class ClosedForm:
         self.teacher_readout = np.ascontiguousarray(teacher_readout)
         self.label_noise = label_noise
         self.nodes = nodes
+        # code for orthants takes long to compile, and is left out where the rule for them is None
+        self._rule = unit_rule(nodes) if activation == "relu" else (None, None)
         self.components = components or Components(np.ones(1), np.ones(1), np.zeros(1, np.int64))
         self.name = f"closed form ({activation})"
         self.default_accuracy = 1e-9
@@ -146,7 +152,7 @@ class ClosedForm:
         w = np.concatenate([v, -self.teacher_readout])
         D, S, dv = np.empty((K, w.size)), np.empty((K, K)), np.empty(K)
         C = np.ascontiguousarray(C)
-        _square(self.family, C, w, K, self.label_noise, *unit_rule(self.nodes), D, S, dv)
+        _square(self.family, C, w, K, self.label_noise, *self._rule, D, S, dv)
         return Averages(D, S, dv, _error(self.family, C, w), np.zeros((K, 0)))
 
     def each(self, C: Array, v: Array, means: Array) -> list[Averages]:
@@ -156,8 +162,8 @@ class ClosedForm:
         """
         w = np.concatenate([v, -self.teacher_readout])
         at = np.ascontiguousarray(means.T)
-        rule = unit_rule(self.nodes)
-        D, S, dv, error, E = _each(self.family, np.ascontiguousarray(C), at, w, v.size, self.label_noise, *rule)
+        C = np.ascontiguousarray(C)
+        D, S, dv, error, E = _each(self.family, C, at, w, v.size, self.label_noise, *self._rule)
         return [Averages(D[c], S[c], dv[c], float(error[c]), E[c][:, None]) for c in range(len(at))]
 
     def each_error(self, C: Array, v: Array, means: Array) -> Array:

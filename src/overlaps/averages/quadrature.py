@@ -18,12 +18,14 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.special import chdtri, gamma
 
+from ..activations import activation
+from ..compiled import loop
 from ..factors import cholesky, choleskys
 from ..losses import Loss
+from ..named import named
 from ..network import Committee, Softmax
 from ..problem import Problem
 from . import rules
@@ -41,7 +43,7 @@ LABEL_KINK_START = {1: (0.3, 1e-12), 2: (0.4, 1e-10)}  # panels that meet at a k
 SOBOL_START, LABEL_SOBOL_START, SOBOL_LIMIT = 13, 11, 17  # log2 of the number of points, before mirroring
 
 
-@njit
+@loop()
 def _gradients(kernel, H, K, c, v, u):  # pragma: no cover - compiled
     n = H.shape[0]
     dlam, dv = np.empty((n, K)), np.empty((n, K))
@@ -50,7 +52,7 @@ def _gradients(kernel, H, K, c, v, u):  # pragma: no cover - compiled
     return dlam, dv
 
 
-@njit
+@loop()
 def _values(value, H, K, c, v, u):  # pragma: no cover - compiled
     out = np.empty(H.shape[0])
     for i in range(out.size):
@@ -58,7 +60,7 @@ def _values(value, H, K, c, v, u):  # pragma: no cover - compiled
     return out
 
 
-@njit(nogil=True)
+@loop(nogil=True)
 def _many_values(value, z, w, L, means, K, c, v, u):  # pragma: no cover - compiled
     """Averages of the loss for many laws of the fields, mean + L z, at the same nodes: L (n, d, q), means (n, d)."""
     n, d, q = L.shape
@@ -76,7 +78,7 @@ def _many_values(value, z, w, L, means, K, c, v, u):  # pragma: no cover - compi
     return out
 
 
-@njit
+@loop()
 def _pair_moments(g_a, dg_a, g_b, dg_b, L, z, w, moved):  # pragma: no cover - compiled
     """(E[g_a g_b], E[g'_a g'_b], E[g'_a g_b z_1]) for a = L_11 z_1, b = L_21 z_1 + L_22 z_2 (or b = a)."""
     d = z.shape[1]
@@ -95,7 +97,7 @@ def _pair_moments(g_a, dg_a, g_b, dg_b, L, z, w, moved):  # pragma: no cover - c
     return both, slopes, stein
 
 
-@njit
+@loop()
 def _square_moment(g, dg, g_teacher, L, z, w, moved, v, u):  # pragma: no cover - compiled
     """E[g'_k g'_l Δ²], (K, K), evaluating each activation only where its field has moved."""
     K, d = v.size, z.shape[1]
@@ -122,6 +124,17 @@ def _square_moment(g, dg, g_teacher, L, z, w, moved, v, u):  # pragma: no cover 
         for l in range(k):
             out[l, k] = out[k, l]
     return out
+
+
+def _part(name: str, part: str) -> Any:
+    return activation(name).compiled[part == "derivative"]
+
+
+def _named(network: Committee) -> tuple[Any, Any]:
+    """g and g' of a network, compiled; by name where they have one."""
+    if isinstance(network.activation, str):
+        return named(_part, network.activation, "function"), named(_part, network.activation, "derivative")
+    return network.g.compiled
 
 
 class FieldRule:
@@ -409,7 +422,7 @@ class SquareQuadrature:
 
     def _activation(self, a: int) -> tuple[Any, Any]:
         student, teacher = self.networks
-        return (student if a < student.units else teacher).g.compiled
+        return _named(student if a < student.units else teacher)
 
     def _pair(self, C: Array, a: int, b: int) -> tuple[float, float, float]:
         """(E[g_a g_b], E[g'_a g'_b], E[g''_a g_b]); the last by Stein's lemma in the first coordinate."""
@@ -462,7 +475,7 @@ class SquareQuadrature:
 
     def _second_moment(self, C: Array, v: Array) -> Array:
         L = cholesky(C)
-        (g, dg), (g_teacher, _) = (network.g.compiled for network in self.networks)
+        (g, dg), (g_teacher, _) = map(_named, self.networks)
         moment = _square_moment(g, dg, g_teacher, L, *self.rule.ordered_points(L), v, self.teacher_readout)
         return np.outer(v, v) * moment
 

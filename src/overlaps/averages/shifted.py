@@ -46,11 +46,13 @@ def error(family, C, mean, w):  # pragma: no cover - compiled
 def averages(family, C, mean, w, K, noise, nodes, weights, D, S, dv, E):  # pragma: no cover - compiled
     """Write D (K, F), S (K, K), dv (K,), E (K,); returns the error. Fields have covariance C (F, F) and means (F,).
 
-    nodes, weights: Gauss-Legendre on (0, 1), for orthants of ReLU fields.
+    nodes, weights: Gauss-Legendre on (0, 1), for orthants of ReLU fields; None for other families.
     """
     F = w.size
     half = error(family, C, mean, w)
-    Y, scale = relu_shifted.fields(C, mean) if family == 2 else (C, mean)
+    Y, scale = C, mean
+    if nodes is not None:
+        Y, scale = relu_shifted.fields(C, mean)
     for k in range(K):
         self_term = 0.0
         dv[k] = E[k] = 0.0
@@ -63,12 +65,12 @@ def averages(family, C, mean, w, K, noise, nodes, weights, D, S, dv, E):  # prag
         D[k, k] += w[k] * self_term
     for k in range(K):
         for l in range(k + 1):
-            if family == 0:
-                total = erf_shifted.four(C, mean, w, k, l)
-            elif family == 1:
-                total = 2.0 * half
-            else:
+            if nodes is not None:
                 total = relu_shifted.four(Y, scale, mean, w, k, l, nodes, weights)
+            elif family == 0:
+                total = erf_shifted.four(C, mean, w, k, l)
+            else:
+                total = 2.0 * half
             if noise > 0.0:
                 total += noise**2 * _pair(family, C, mean, k, l)[1]
             S[k, l] = S[l, k] = w[k] * w[l] * total

@@ -13,13 +13,13 @@ C (K+M+P, D) and Λ (D, D) being the kernels of the algorithm, block by block; �
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cache, cached_property
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import FullBatch
+from ..compiled import loop
 from ..data import GaussianInputs, GaussianMixture, Levels
 from ..data.inputs import apportion
 from ..errors import InputError
@@ -27,6 +27,15 @@ from ..problem import Problem
 from ..start import Start
 
 Array = NDArray[np.float64]
+
+
+@loop(nogil=True)
+def _samplewise(gradient, value, p, nu, labels, v, u, noise, delta, loss):  # pragma: no cover - compiled
+    """Write the gradients δ (n, K) and losses (n,) of samples with noisy targets."""
+    unused = np.empty(v.size)
+    for i in range(p.shape[0]):
+        gradient(p[i], nu[i], labels[i], v, u, noise[i], delta[i], unused)
+        loss[i] = value(p[i], nu[i], labels[i], v, u, noise[i])
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,19 +161,23 @@ class Setting:
         out[self.M :, self.M :] = np.kron(self.kernels[1], np.eye(self.K))
         return out
 
-    @cached_property
-    def samplewise(self) -> Any:
-        """Compiled gradient and loss of many samples: writes δ (n, K) and losses (n,), of noisy targets."""
-        return _pair(self.problem.gradient, self.problem.value)
-
     def duals(self, p: Array, nu: Array, labels: NDArray[np.int64], noise: Array) -> tuple[Array, Array]:
         """Gradients δ (n, K) and losses (n,) of samples with student fields p (n, K) and teacher fields nu (n, M).
 
         labels, noise: (n,), the noise that is added to each target.
         """
         delta, loss = np.empty(p.shape), np.empty(len(p))
-        self.samplewise(
-            np.ascontiguousarray(p), np.ascontiguousarray(nu), labels, self.start.v, self.start.u, noise, delta, loss
+        _samplewise(
+            self.problem.gradient,
+            self.problem.value,
+            np.ascontiguousarray(p),
+            np.ascontiguousarray(nu),
+            labels,
+            self.start.v,
+            self.start.u,
+            noise,
+            delta,
+            loss,
         )
         return delta, loss
 
@@ -183,17 +196,3 @@ class Setting:
         own = [difference(p, k, True) for k in range(self.K)]
         teachers = [difference(nu, m, False) for m in range(self.M)]
         return np.stack(own, 2), np.stack(teachers, 2) if teachers else np.zeros((len(p), self.K, 0))
-
-
-@cache
-def _pair(gradient: Any, value: Any) -> Any:
-    from numba import njit
-
-    @njit(nogil=True)
-    def evaluate(p, nu, labels, v, u, noise, delta, loss):  # pragma: no cover - compiled
-        unused = np.empty(v.size)
-        for i in range(p.shape[0]):
-            gradient(p[i], nu[i], labels[i], v, u, noise[i], delta[i], unused)
-            loss[i] = value(p[i], nu[i], labels[i], v, u, noise[i])
-
-    return evaluate

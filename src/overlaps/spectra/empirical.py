@@ -39,10 +39,10 @@ from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..checks import whole
+from ..compiled import loop
 from ..data import GaussianMixture
 from ..errors import InputError
 from ..losses import Loss
@@ -60,7 +60,7 @@ SMALL = 10**6  # multiplications in a product that BLAS makes without copying: t
 LEAST, SLAB = 24, 64  # rows of the inputs in such a product: fewer cost calls, more do not stay in the cache
 
 
-@njit
+@loop()
 def _curvatures(curvature, lam, nu, labels, v, u, ll, lv, vv):  # pragma: no cover - compiled
     one = np.empty(vv.shape)
     for s in range(labels.size):
@@ -68,7 +68,7 @@ def _curvatures(curvature, lam, nu, labels, v, u, ll, lv, vv):  # pragma: no cov
         vv += one
 
 
-@njit
+@loop()
 def _own_curvatures(curvature, lam, nu, labels, v, u, units, a, vv):  # pragma: no cover - compiled
     ll, lv, one = np.empty((v.size, v.size)), np.empty((v.size, v.size)), np.empty((v.size, v.size))
     for s in range(labels.size):
@@ -78,7 +78,7 @@ def _own_curvatures(curvature, lam, nu, labels, v, u, units, a, vv):  # pragma: 
         vv += one
 
 
-@njit
+@loop()
 def _gradients(kernel, lam, nu, labels, v, u, dlam, dv):  # pragma: no cover - compiled
     for s in range(labels.size):
         kernel(lam[s], nu[s], labels[s], v, u, 0.0, dlam[s], dv[s])

@@ -35,11 +35,11 @@ from functools import cached_property
 from typing import Literal, TypeVar
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ..averages.quadrature import LossQuadrature
 from ..checks import array, whole
+from ..compiled import loop
 from ..errors import InputError, NumericalError, unknown
 from ..network import Softmax
 from ..problem import Problem
@@ -56,7 +56,7 @@ WORST = 1e-2  # accuracy beyond which a result that does not tell its own is ref
 Result = TypeVar("Result")
 
 
-@njit
+@loop()
 def _curvatures(curvature, H, K, c, v, u, ll, lv, vv):  # pragma: no cover - compiled
     one, two, three = np.empty((K, K)), np.empty((K, K)), np.empty((K, K))
     for s in range(H.shape[0]):
@@ -71,7 +71,7 @@ def _curvatures(curvature, H, K, c, v, u, ll, lv, vv):  # pragma: no cover - com
                 pair += 1
 
 
-@njit
+@loop()
 def _products(kernel, H, K, c, v, u, ll, lv, vv):  # pragma: no cover - compiled
     dlam, dv = np.empty(K), np.empty(K)
     for s in range(H.shape[0]):

@@ -1,0 +1,30 @@
+"""Compiled functions known by name, which a cache on disk can tell apart (see `overlaps.compiled`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache, cached_property
+from typing import Any
+
+
+class Named:
+    """A compiled function known by what makes it, ``make(*names)``; made by `named`."""
+
+    def __init__(self, make: Callable[..., Any], names: tuple[str | None, ...]) -> None:
+        self.make, self.names = make, names
+
+    @cached_property
+    def _numba_type_(self) -> Any:
+        """How Numba asks for the type of an argument."""
+        from .compiled import NamedType, sources
+
+        return NamedType(self.make, self.names, sources())
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.make(*self.names)(*arguments)
+
+
+@cache
+def named(make: Callable[..., Any], *names: str | None) -> Named:
+    """The function that `make`, a function of a module, gives for these words: the same one in every process."""
+    return Named(make, names)
