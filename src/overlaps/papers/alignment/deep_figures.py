@@ -34,6 +34,7 @@ def spoken(quick: bool, chosen: Training, full: Training, names: list[str]) -> s
     "fig4",
     "Kendall's W of |β·μ|, alignment and elasticity of five unseen classes against epochs (setup 3), for each set "
     "trained on; a folder of image classes, or the digits",
+    claims=("setup-3",),
     takes_data=True,
 )
 def fig4(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
@@ -99,6 +100,7 @@ def shown(rows: list[list[str]], columns: list[str], labels: list[str]) -> Figur
     "table1",
     "correlation of Recall@1 and alignment over unseen classes with its combined p-value, and both at the end of "
     "training (setup 4); a folder of image classes, or the digits",
+    claims=("setup-4",),
     takes_data=True,
 )
 def table1(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
@@ -126,14 +128,22 @@ def by_seed(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
 
 
 @PAPER.figure(
-    "table3", "setup 4 run by run: CARS196 from its folder, any image classes, or the digits", takes_data=True
+    "table3",
+    "setup 4 run by run: CARS196 from its folder, any image classes, or the digits",
+    claims=("setup-4",),
+    takes_data=True,
 )
 def table3(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     """Correlation, p-value, Recall@1 to 8, alignment."""
     return by_seed(quick, data)
 
 
-@PAPER.figure("table4", "setup 4 run by run: CUB200 from its folder, any image classes, or the digits", takes_data=True)
+@PAPER.figure(
+    "table4",
+    "setup 4 run by run: CUB200 from its folder, any image classes, or the digits",
+    claims=("setup-4",),
+    takes_data=True,
+)
 def table4(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     """Correlation, p-value, Recall@1 to 8, alignment."""
     return by_seed(quick, data)

@@ -135,7 +135,11 @@ def specialisation(quick: bool) -> Measurement:
     return _judge(measured, {k: escape_rate(k) for k in measured})
 
 
-@PAPER.figure("overlaps", "error, R and Q against time for K = M = 3, rate 0.1: symmetric plateau, then specialisation")
+@PAPER.figure(
+    "overlaps",
+    "error, R and Q against time for K = M = 3, rate 0.1: symmetric plateau, then specialisation",
+    claims=("plateau", "specialisation"),
+)
 def figure_overlaps(quick: bool) -> tuple[Figure, xr.Dataset]:
     """The figure of the paper, with the plateau of its formula."""
 

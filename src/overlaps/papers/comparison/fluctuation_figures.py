@@ -58,6 +58,7 @@ class Scale(NamedTuple):
     "fig3",
     "variance of the training error times m against step, soft ReLU: training, the alternative process continued to "
     "z^2 = -1, and theory by one pass and through all steps; loss and last step are not given in print",
+    claims=("claim-1", "fluctuations", "iterations"),
 )
 def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Square and logistic loss."""

@@ -40,7 +40,12 @@ def _samples(data: Path | None) -> tuple[ov.Samples, str]:
     return ov.Samples(data), data.name
 
 
-@PAPER.figure("fig3", "error against time for some trained directions, synthetic and real inputs", takes_data=True)
+@PAPER.figure(
+    "fig3",
+    "error against time for some trained directions, synthetic and real inputs",
+    claims=("eq11",),
+    takes_data=True,
+)
 def fig3(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     """Left: N = L = 256, β = 1, η = .05, σ = .01, 50 runs. Right: rows of a data set, the paper's shares N_l/N."""
     figure, (left, right) = panels(1, 2)
@@ -98,7 +103,7 @@ def _real(ax: Axes, quick: bool, data: Path | None) -> xr.Dataset:
     return xr.Dataset(values, {"real_trained": trained, "real_time": times}, {"data": f"{name}; {spectrum.source}"})
 
 
-@PAPER.figure("fig14", "spectrum of a data set against a power law", takes_data=True)
+@PAPER.figure("fig14", "spectrum of a data set against a power law", claims=("data-spectrum",), takes_data=True)
 def fig14(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     """Eigenvalues of the covariance, and a power law of as many levels with the fitted exponent."""
     samples, name = _samples(data)
@@ -131,7 +136,7 @@ def fig14(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     return figure, xr.Dataset(values, {"rank": rank}, attrs)
 
 
-@PAPER.figure("fig15", "error against time for some trained coordinates outside the eigenbasis")
+@PAPER.figure("fig15", "error against time for some trained coordinates outside the eigenbasis", claims=("eq88",))
 def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
     """N = L = 256, β = 1, η = .05, σ = .01; 300 runs to time 1000, 30 of which go on to 10000.
 
@@ -177,7 +182,9 @@ def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
 
 
 @PAPER.figure(
-    "fig16", "error after long training against the number of trained directions, in and outside the eigenbasis"
+    "fig16",
+    "error after long training against the number of trained directions, in and outside the eigenbasis",
+    claims=("feature-exponent", "eq88"),
 )
 def fig16(quick: bool) -> tuple[Figure, xr.Dataset]:
     """N = L = 1024, β = .3, .75, 1, 1.5, averaged over 100 random bases."""

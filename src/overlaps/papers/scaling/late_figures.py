@@ -45,7 +45,11 @@ def from_then_on(result: ov.Trajectory, begin: float) -> tuple[Array, dict[str, 
     }
 
 
-@PAPER.figure("fig6", "late decay of erf students: power laws in simulations, and the closed form for L = 9")
+@PAPER.figure(
+    "fig6",
+    "late decay of erf students: power laws in simulations, and the closed form for L = 9",
+    claims=("time-exponent-erf", "eq17"),
+)
 def figure6(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Left: SGD, K = M = 40, η = .01, σ = 1e-6, L = N = 512, ten starts. Right: K = M = 2, η = .25, β = 1, L = 9."""
 
@@ -88,7 +92,9 @@ def figure6(quick: bool) -> tuple[Figure, xr.Dataset]:
 
 
 @PAPER.figure(
-    "fig20", "late decay for L = 3 and 9: the expansion (121) along the equation of motion against the closed form"
+    "fig20",
+    "late decay for L = 3 and 9: the expansion (121) along the equation of motion against the closed form",
+    claims=("eq17",),
 )
 def figure20(quick: bool) -> tuple[Figure, xr.Dataset]:
     """K = M = 2, η = .25, β = 1, first order; reference point α₀ = 1000."""

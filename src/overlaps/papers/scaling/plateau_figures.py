@@ -58,7 +58,9 @@ def predicted_end(result: ov.Trajectory, law: ov.laws.Plateau, begin: float) -> 
 
 
 @PAPER.figure(
-    "fig1", "erf, K = M = 2: with more eigenvalues the plateau shortens and the late decay becomes a power law"
+    "fig1",
+    "erf, K = M = 2: with more eigenvalues the plateau shortens and the late decay becomes a power law",
+    claims=("plateau-shortens", "erf-transition"),
 )
 def figure1(quick: bool) -> tuple[Figure, xr.Dataset]:
     """N = 1024, η = .1, β = 1, σ = .01; the equation of motion, and one run of SGD each unless quick."""
@@ -85,7 +87,11 @@ def figure1(quick: bool) -> tuple[Figure, xr.Dataset]:
     return figure, data
 
 
-@PAPER.figure("fig4", "R, Q and error on the plateau of four erf students, with the heights and the length predicted")
+@PAPER.figure(
+    "fig4",
+    "R, Q and error on the plateau of four erf students, with the heights and the length predicted",
+    claims=("plateau-heights", "escape-time"),
+)
 def figure4(quick: bool) -> tuple[Figure, xr.Dataset]:
     """L = 10, M = K = 4; insets: the plateau with the heights of unequal and of averaged teacher rows."""
 
@@ -125,7 +131,7 @@ def _draw_plateau(ax: Axes, t: Array, values: Array, heights: Array, mean: float
     inset.tick_params(labelsize=7)
 
 
-@PAPER.figure("fig18", "higher-order overlaps on the plateau, with the corrected heights of eq. (98)")
+@PAPER.figure("fig18", "higher-order overlaps on the plateau, with the corrected heights of eq. (98)", claims=("eq98",))
 def figure18(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Orders 4 and 6 of the run of figure 4; dashed: exact heights, dotted: (T⁽ˡ⁾+D⁽ˡ⁾)/(T⁽¹⁾+D⁽¹⁾) times the first."""
 
@@ -146,7 +152,9 @@ def figure18(quick: bool) -> tuple[Figure, xr.Dataset]:
     return figure, data
 
 
-@PAPER.figure("fig17", "height of the plateau for several numbers of eigenvalues, against the fixed point")
+@PAPER.figure(
+    "fig17", "height of the plateau for several numbers of eigenvalues, against the fixed point", claims=("eq99",)
+)
 def figure17(quick: bool) -> tuple[Figure, xr.Dataset]:
     """L = 2, 8, 10, 12; dashed: the exact fixed point for unequal rows, dotted: rows averaged."""
 
@@ -170,7 +178,9 @@ def figure17(quick: bool) -> tuple[Figure, xr.Dataset]:
     return figure, xr.Dataset(values, coords)
 
 
-@PAPER.figure("fig19", "length of the plateau, predicted from its start at α = 500")
+@PAPER.figure(
+    "fig19", "length of the plateau, predicted from its start at α = 500", claims=("escape-time", "plateau-shortens")
+)
 def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Left: M = 4 and L = 2, 4, 6, 8. Right: L = 10 and M = 2, 3, 4, 6, 8 (the paper does not say which L)."""
 
@@ -204,7 +214,11 @@ def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
     return figure, data
 
 
-@PAPER.figure("fig5", "plateaus of SGD with one eigenvalue per dimension: against the width, and against their number")
+@PAPER.figure(
+    "fig5",
+    "plateaus of SGD with one eigenvalue per dimension: against the width, and against their number",
+    claims=("plateau-shortens", "escape-scaling"),
+)
 def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
     """η = .01, σ = 1e-6, β = .25; dashed: the height of the fixed point for the teacher drawn."""
 

@@ -166,6 +166,7 @@ def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset
     "fig2",
     "training on a mixture as it is, and the Gaussian equations; whether a label is drawn for a sample or for each "
     "coordinate is open in print: both are shown; activation and start are chosen here",
+    claims=("un-standardised", "conditional"),
 )
 def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     """m = 2, α = 9."""
@@ -176,6 +177,7 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     "fig4",
     "figure 2 for a standardised mixture: on the Gaussian equations for a label per coordinate only; each coordinate "
     "has its own mean and deviation, which print leaves open",
+    claims=("standardised", "conditional"),
 )
 def fig4(quick: bool) -> tuple[Figure, xr.Dataset]:
     """m = 2, α = 9."""

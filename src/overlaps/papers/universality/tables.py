@@ -115,13 +115,14 @@ def table_figure(activation: str, quick: bool) -> tuple[Figure, xr.Dataset]:
     "table1",
     "tLog-RMSE of every entry for standardised mixtures of two components, erf, as printed and for both readings of "
     "the label; all mixtures, and the half that the paper would select",
+    claims=("tables-alpha", "tables-level", "tables-symmetry"),
 )
 def table1(quick: bool) -> tuple[Figure, xr.Dataset]:
     """α from 0 to 9."""
     return table_figure("erf", quick)
 
 
-@PAPER.figure("table2", "table I for ReLU")
+@PAPER.figure("table2", "table I for ReLU", claims=("tables-alpha", "tables-level", "tables-symmetry"))
 def table2(quick: bool) -> tuple[Figure, xr.Dataset]:
     """α from 0 to 9."""
     return table_figure("relu", quick)
