@@ -12,6 +12,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+ERROR = "generalisation error"
+
+
+def time_label(symbol: str) -> str:
+    """Label of an axis of time, by the paper's symbol for it."""
+    return f"time {symbol} (samples per input dimension)"
+
 
 def panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
     """A figure of rows × columns axes, row by row."""

@@ -24,10 +24,13 @@ def spoken(quick: bool, chosen: Training, full: Training, names: list[str]) -> s
     text = chosen.note(", ".join(names)) + "; in print ResNets on CARS196 and CUB200"
     if not quick:
         return text
-    return text + (
-        f"\nquick: {chosen.epochs} epochs instead of {full.epochs}, {len(chosen.widths)} stages instead of "
-        f"{len(full.widths)}, {chosen.images} images of a class instead of {full.images}"
-    )
+    pairs_of = {
+        "epochs": (chosen.epochs, full.epochs),
+        "stages": (len(chosen.widths), len(full.widths)),
+        "images of a class": (chosen.images, full.images),
+        "outputs": (chosen.outputs, full.outputs),
+    }
+    return f"{text}\nquick: " + ", ".join(f"{a} {what} instead of {b}" for what, (a, b) in pairs_of.items() if a != b)
 
 
 @PAPER.figure(
@@ -89,10 +92,15 @@ def cells(table: xr.Dataset, columns: list[str]) -> list[str]:
 def shown(rows: list[list[str]], columns: list[str], labels: list[str]) -> Figure:
     """A table as a figure."""
     import matplotlib.pyplot as plt
+    from matplotlib.transforms import Bbox
 
-    figure, ax = plt.subplots(figsize=(1.5 * len(columns) + 1.5, 0.4 * len(rows) + 1.6), layout="constrained")
+    figure, ax = plt.subplots(figsize=(max(1.5 * len(columns) + 1.5, 9), 0.3 * len(rows) + 1.1), layout="constrained")
     ax.axis("off")
-    ax.table(rows, colLabels=columns, rowLabels=labels, loc="center", cellLoc="center")
+    table = ax.table(
+        rows, colLabels=columns, rowLabels=labels, cellLoc="center", bbox=Bbox.from_bounds(0.08, 0, 0.92, 1)
+    )
+    table.auto_set_font_size(False)
+    table.set_fontsize(9)
     return figure
 
 

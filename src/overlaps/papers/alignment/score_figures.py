@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Coordinates along v and along a direction orthogonal to it, of 400 samples and of unseen classes."""
     size, points, rng = 256, 400, np.random.default_rng(2)
-    figure, axes = panels(1, 5)
+    figure, axes = panels(2, 3)
+    axes[-1].remove()
     found: dict[str, Any] = {}
     across = np.zeros(size)
     across[:2] = np.sqrt(0.5) * np.array([1, -1])
@@ -52,7 +53,7 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
         "setup1": (ov.one_step.scaled(v, [-0.9, -0.5, 0.1, 0.5, 0.9]), "e"),
         "setup2": (ov.one_step.rotated(v, [0.0, 0.5, 1.0, 3.0]), "c"),
     }
-    for ax, (name, (unseen, symbol)) in zip(axes[3:], setups.items(), strict=True):
+    for ax, (name, (unseen, symbol)) in zip(axes[3:5], setups.items(), strict=True):
         if name == "setup2":  # one plane holds v and one other direction: that in which the last rotation turns it
             other = unseen[-1].mean - (unseen[-1].mean @ plane[0]) * plane[0]
             plane = np.stack([plane[0], other / np.linalg.norm(other)])

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 import overlaps as ov
 
 from ..ledger import Measurement, Paper
-from ..panels import panels, titled
+from ..panels import panels, time_label, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -149,7 +149,7 @@ def figure_overlaps(quick: bool) -> tuple[Figure, xr.Dataset]:
     figure, axes = panels(1, 3)
     for ax, name in zip(axes, ("error", "R", "Q"), strict=True):
         result.plot(name, ax)
-        ax.set_xscale("linear")
+        ax.set(xscale="linear", xlabel=time_label("α"))
     axes[0].axhline(plateau_height(units), color="0.6", ls="--", label="plateau for vanishing rate")
     axes[0].legend()
     titled(figure, f"K = M = {units}, rate {rate}, isotropic inputs")

@@ -93,6 +93,7 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
                 ax.errorbar(part["step"], part[name], part[f"{name}_error"], label=CURVES[name], lw=1, **line)
             else:
                 ax.plot(part["step"], part[name], style, lw=1.2, label=CURVES[name])
+        ax.set_xticks(part["step"].values)
         finish(ax, f"{loss} loss", "step", "m Var(training error)")
     titled(figure, scale.note())
     return figure, data

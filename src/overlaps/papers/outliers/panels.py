@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-TIME = "time ℓδ (samples per input dimension)"
+from ..panels import time_label
+
+TIME = time_label("ℓδ")
 ALIGNMENT = "alignment ρ"
 PREDICTED: dict[str, Any] = {"color": "k", "ls": "--", "lw": 1.0}

@@ -62,7 +62,8 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     band(right, times, errors, "C0", f"SGD, mean of {runs} initialisations")
     right.plot(times, mean, "k:", lw=1, label="exact mean of SGD")
     right.plot(times, integral, "C1--", label="integral, (9)")
-    log_log(right, f"N = L = 256, β = 0.75, η = 0.1, σ = 0.01{'; 2 runs instead of 5' * quick}")
+    log_log(right, "N = L = 256, β = 0.75, η = 0.1, σ = 0.01")
+    titled(figure, "a linear student" + "\nquick: 2 runs instead of 5" * quick)
     data = xr.Dataset(
         {
             "small_rate": ("time_left", small),
@@ -133,7 +134,7 @@ def fig10(quick: bool) -> tuple[Figure, xr.Dataset]:
             k, weights = np.arange(1, L + 1), mode_spectrum(L, beta, 1.0)[1]
             ax.plot(k, weights, ".-", ms=3, lw=1, color=plt.colormaps["viridis"](i / len(COUNTS)), label=f"L = {L}")
             data[f"weights_beta{beta:g}_L{L}"] = (f"k_L{L}", weights, {"beta": beta, "levels": L})
-        log_log(ax, f"β = {beta:g}", "rank k", r"$L\, b_k\, |\lambda_{B,k}|\,/\,(2-\eta)$", columns=2)
+        log_log(ax, f"β = {beta:g}", "rank k", r"$L\, b_k\, |\lambda_{B,k}|\,/\,(2-\eta)$", ncols=2)
     titled(figure, "weights of the modes at η = 1; for η → 0 they are the eigenvalues of the covariance")
     return figure, data
 
@@ -183,7 +184,7 @@ def fig12(quick: bool) -> tuple[Figure, xr.Dataset]:
             name = f"rate{rate:g}_beta{beta:g}_L{L}"
             data[f"eigenvalues_{name}"] = (f"k_L{L}", values)
             data[f"gap_{name}"] = (f"k_L{L}", gap)
-        log_log(axes[column], f"η = {rate:g}, β = {beta:g}", "rank k", r"$|\lambda_{B,k}|$", columns=2)
+        log_log(axes[column], f"η = {rate:g}, β = {beta:g}", "rank k", r"$|\lambda_{B,k}|$", ncols=2)
         gap_label = r"$2\,\omega_k - |\lambda_{B,k}|$"
-        log_log(axes[column + 2], f"η = {rate:g}, β = {beta:g}", "rank k", gap_label, columns=2)
+        log_log(axes[column + 2], f"η = {rate:g}, β = {beta:g}", "rank k", gap_label, ncols=2)
     return figure, data

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import xarray as xr
 
 from ..panels import finish, panels, titled
-from .model import LABELS, VARIABLES
+from .model import LABELS, NAMES, VARIABLES
 from .paper import PAPER
 from .sweep import Scale, sweep
 
@@ -91,7 +91,7 @@ def discrepancy_figure(activation: str, standardised: bool, quick: bool) -> tupl
             ax.set(xscale="log", yscale="log")
             finish(ax, f"${name}$, {text}", "KL divergence per coordinate (nats)", f"tLog-RMSE $M({name})$")
     how = "standardised" if standardised else "as they are"
-    titled(figure, f"{activation}, mixtures {how}, {Scale.of(quick).note()}")
+    titled(figure, f"{NAMES[activation]}, mixtures {how}, {Scale.of(quick).note()}")
     return figure, data
 
 

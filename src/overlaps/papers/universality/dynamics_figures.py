@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from ..panels import panels, step_times, titled
+from ..panels import ERROR, panels, step_times, time_label, titled
 from .model import LABELS, SIZE, STEPS, problem, start
 from .paper import PAPER
 
@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 SEED = 5
 COMPONENTS, BOUND = 2, 9.0
 SATURATED = 0.05  # share of the whole change of the error that is left when training counts as complete
-TITLES = {"error": r"error $\epsilon_g$", "Q": "$Q$", "R": "$R$", "v": "$v$"}
+TITLES = {"error": ERROR, "Q": "$Q$", "R": "$R$", "v": "$v$"}
 STYLES: dict[str, dict[str, Any]] = {
     "mixture": {"lw": 1.4, "label": "SGD, mixture"},
     "gaussian": {"lw": 0.7, "alpha": 0.6, "label": "SGD, normal latent"},
@@ -155,7 +155,7 @@ def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset
     for row, (label, text) in enumerate(LABELS.items()):
         for ax, (name, title) in zip(axes[row * len(TITLES) :], TITLES.items(), strict=False):
             draw(ax, data.sel(label=label), name)
-            ax.set(xscale="log", xlabel="time (samples per input dimension)", ylabel=title)
+            ax.set(xscale="log", xlabel=time_label("t"), ylabel=title)
             ax.set_title(f"{title}, {text}", fontsize="medium")
         axes[row * len(TITLES)].legend(fontsize="small")
     titled(figure, data.attrs["parameters"])

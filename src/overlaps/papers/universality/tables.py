@@ -22,7 +22,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from ..panels import panels, titled
-from .model import LABELS
+from .model import LABELS, NAMES
 from .paper import PAPER
 from .printed import TABLES
 from .sweep import ENTRIES, Scale, baseline, distances
@@ -107,7 +107,7 @@ def table_figure(activation: str, quick: bool) -> tuple[Figure, xr.Dataset]:
         ]
         title = f"here, {what}: mean ± standard error (mean over the half selected as in the paper)"
         draw(ax, title, rows, [*cells, text(mine["size"].values)])
-    titled(figure, f"{activation}, m = {COMPONENTS}, standardised, {data.attrs['parameters']}")
+    titled(figure, f"{NAMES[activation]}, m = {COMPONENTS}, standardised, {data.attrs['parameters']}")
     return figure, data
 
 
