@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 DEEP := $(VENV)/.deep
 
-.PHONY: help setup setup-deep demo test lint bench docs clean
+.PHONY: help setup setup-deep demo test lint bench docs gallery clean
 
 help:
 	@echo "make demo    set up, run the demonstration, say where its picture and verdict are"
@@ -15,6 +15,7 @@ help:
 	@echo "make lint    set up, run ruff and basedpyright"
 	@echo "make bench   set up, measure the speed of the scales, the laws and the averages"
 	@echo "make docs    set up, build the documentation into docs/_build/html"
+	@echo "make gallery set up, draw the figures of the papers that have changed into docs/gallery, at reduced sizes"
 	@echo "make setup   set up only: the pinned packages in $(VENV) (make setup-deep: and JAX, for overlaps.deep)"
 	@echo "make clean   remove what the above have built"
 
@@ -58,6 +59,11 @@ bench: setup
 docs: setup-deep
 	$(BIN)/sphinx-build -W --keep-going --quiet docs docs/_build/html
 	@echo "documentation: docs/_build/html/index.html"
+
+# Each process has one BLAS thread, and there is one for each core.
+gallery: export OPENBLAS_NUM_THREADS := 1
+gallery: setup-deep
+	$(BIN)/overlaps papers gallery --quick --out docs/gallery
 
 clean:
 	rm -rf $(VENV) docs/_build demo-output build dist .pytest_cache .ruff_cache .hypothesis

@@ -16,6 +16,19 @@ def test_papers_are_complete(handle):
     paper = papers.paper(handle)
     assert paper.title and paper.citation and paper.figures and paper.claims
     assert all(claim.statement and claim.expected in VERDICTS for claim in paper.claims.values())
+    assert all(figure.caption and set(figure.claims) <= set(paper.claims) for figure in paper.figures.values())
+    assert not [figure.name for figure in paper.figures.values() if not figure.claims], "every figure shows a claim"
+
+
+def test_figures_are_in_the_order_of_print():
+    assert list(papers.paper("scaling").figures) == [f"fig{i}" for i in range(1, 21)]
+    assert list(papers.paper("outliers").figures)[4:8] == ["fig2.5", "fig2.6", "fig9.1", "fig9.2"]
+    assert list(papers.paper("universality").figures)[3:] == [
+        "fig5",
+        *(f"figS{i}" for i in range(1, 5)),
+        "table1",
+        "table2",
+    ]
 
 
 def test_claims_of_the_committee_hold():

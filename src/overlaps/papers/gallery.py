@@ -1,31 +1,34 @@
 """Drawing figures: one into a folder of its own, or all of them into a gallery.
 
 A gallery keeps for each figure a picture and a record of what it was drawn with. A figure is drawn again only if the
-code that it may depend on has changed since (its own paper's and the library's; comments and docstrings do not count),
-so that an interrupted gallery goes on where it was, and a finished one costs nothing.
+code that it may depend on has changed since (`fingerprint`), so that an interrupted gallery goes on where it was, and a
+finished one costs nothing.
 """
 
 from __future__ import annotations
 
-import ast
-import hashlib
 import json
+import os
+import re
 import time as clock
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
-from functools import cache
+from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..checks import new_folder
-from ..errors import InputError, NumericalError, unknown
+from ..errors import InputError, unknown
+from .fingerprint import fingerprint
 from .index import paper, papers
-from .ledger import PaperFigure
+from .ledger import VERDICTS, Paper, PaperFigure
 
 if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.figure import Figure as Picture
-
-HOME = Path(__file__).parent
 
 
 def draw_figure(
@@ -73,42 +76,135 @@ class Gallery:
         return "\n".join([*lines, *(f"  {name}: {words}" for name, words in self.trouble.items())])
 
 
-def draw_gallery(folder: Path, *, quick: bool = False) -> Gallery:
-    """Draw all figures of all papers into `folder`, but for those it holds already, and write its page, index.md."""
-    import matplotlib.pyplot as plt
+Task = tuple[str, str]  # handle and figure
+
+
+def draw_gallery(folder: Path, *, quick: bool = False, processes: int | None = None) -> Gallery:
+    """Draw all figures of all papers into `folder`, but for those it holds already, and write its page, index.md.
+
+    Parameters
+    ----------
+    folder: made if there is none; pictures are in it as soon as they are drawn.
+    quick: reduced sizes.
+    processes: how many papers are drawn at the same time; as many as there are cores by default.
+    """
     from tqdm.auto import tqdm
 
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = [(handle, figure) for handle, each in papers().items() for figure in each.figures.values()]
-    drawn, trouble = 0, {}
-    with tqdm(wanted, desc="gallery", unit="figure", disable=None) as bar:
-        for handle, figure in bar:
-            name, code = f"{handle}-{figure.name}", fingerprint(handle)
-            picture, record = folder / f"{name}.webp", folder / f"{name}.json"
-            if picture.exists() and _record(record).items() >= {"code": code, "quick": quick}.items():
-                continue
-            bar.set_postfix_str(name)
-            began = clock.perf_counter()
-            try:
-                made = _drawn(figure, quick)[0]
-            except (InputError, NumericalError, MemoryError) as error:
-                trouble[name] = " ".join(str(error).split())
-                continue
-            made.savefig(picture, dpi=90, pil_kwargs={"quality": 80})
-            plt.close(made)
-            seconds = round(clock.perf_counter() - began, 1)
-            record.write_text(json.dumps({"code": code, "quick": quick, "seconds": seconds}) + "\n")
-            drawn += 1
-    path = folder / "index.md"
-    path.write_text(page(folder), encoding="utf-8")
-    return Gallery(path, drawn, len(wanted) - drawn - len(trouble), trouble)
-
-
-def _record(path: Path) -> dict[str, object]:
+    wanted = {each.handle: _missing(each, folder, quick) for each in papers().values()}
+    count = sum(len(each.figures) for each in papers().values())
+    kept = count - sum(map(len, wanted.values()))
+    # figures of one paper share runs, so they stay in one process; the longest lists first
+    queue = sorted(([(handle, name) for name in names] for handle, names in wanted.items() if names), key=len)
+    trouble: dict[str, str] = {}
     try:
-        return dict(json.loads(path.read_text()))
+        with tqdm(total=count, initial=kept, desc="gallery", unit="figure", disable=None) as bar:
+            for (handle, name), words in _drawn_one_by_one(
+                queue, folder, quick, processes or os.cpu_count() or 1, lambda task: bar.set_postfix_str("-".join(task))
+            ):
+                if words:
+                    trouble[f"{handle}-{name}"] = words
+                bar.update()
+    finally:  # also if interrupted: what is there is shown
+        path = folder / "index.md"
+        path.write_text(page(folder), encoding="utf-8")
+    return Gallery(path, count - kept - len(trouble), kept, trouble)
+
+
+def _missing(paper: Paper, folder: Path, quick: bool) -> list[str]:
+    """Figures whose picture is not there, or was drawn by other code or at other sizes."""
+    return [
+        figure.name
+        for figure in paper.figures.values()
+        if not (folder / f"{paper.handle}-{figure.name}.webp").exists()
+        or not _record(folder, paper.handle, figure.name).items() >= _made_by(figure, quick).items()
+    ]
+
+
+def _made_by(figure: PaperFigure, quick: bool) -> dict[str, object]:
+    return {"code": fingerprint(figure.make.__module__.removeprefix("overlaps.")), "quick": quick}
+
+
+def _record(folder: Path, handle: str, name: str) -> dict[str, object]:
+    try:
+        return dict(json.loads((folder / f"{handle}-{name}.json").read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return {}
+
+
+def _drawn_one_by_one(
+    queue: list[list[Task]], folder: Path, quick: bool, processes: int, begin: Callable[[Task], None]
+) -> Iterator[tuple[Task, str]]:
+    """Each figure when it is done, and what was wrong with it; `begin` is told of each that is begun.
+
+    A process has one list at a time and draws it figure by figure, so that one that dies takes a single figure along.
+    """
+    if processes == 1:
+        for task in (task for tasks in reversed(queue) for task in tasks):
+            begin(task)
+            yield task, _draw(*task, folder, quick)
+        return
+    running: dict[Future[str], tuple[ProcessPoolExecutor, list[Task]]] = {}
+
+    def go_on(worker: ProcessPoolExecutor | None, tasks: list[Task]) -> None:
+        """The next figure of a list, or of the next list."""
+        tasks = tasks or (queue.pop() if queue else [])
+        if tasks:
+            # a fresh interpreter: forking one that has started threads may hang
+            worker = worker or ProcessPoolExecutor(1, get_context("spawn"), initializer=_prepare)
+            begin(tasks[0])
+            running[worker.submit(_draw, *tasks[0], folder, quick)] = worker, tasks
+        elif worker:
+            worker.shutdown()
+
+    try:
+        for _ in range(processes):
+            go_on(None, [])
+        while running:
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                worker, (task, *later) = running.pop(done)
+                try:
+                    words = done.result()
+                except BrokenProcessPool:
+                    worker, words = None, "its process has died, for want of memory perhaps"
+                yield task, words
+                go_on(worker, later)
+    finally:
+        for worker, _ in running.values():
+            worker.shutdown(wait=False, cancel_futures=True)
+
+
+def _prepare() -> None:
+    """Processes share the cores, so the linear algebra of each keeps to one; and they open no windows."""
+    import matplotlib
+    from threadpoolctl import threadpool_limits
+
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    threadpool_limits(1)
+    matplotlib.use("agg")
+
+
+def _draw(handle: str, name: str, folder: Path, quick: bool) -> str:
+    """Draw a figure into a gallery: picture first, then its record; returns what was wrong, if anything."""
+    import matplotlib.pyplot as plt
+
+    figure, began, others = papers()[handle].figures[name], clock.perf_counter(), plt.get_fignums()
+    picture, record = (folder / f"{handle}-{name}.{kind}" for kind in ("webp", "json"))
+    try:
+        made = _drawn(figure, quick)[0]
+        record.unlink(missing_ok=True)  # until there is a new one, which says that the picture is whole
+        made.savefig(picture, dpi=90, pil_kwargs={"quality": 80, "method": 6})
+    except Exception as error:  # whatever is wrong with one figure, the others are drawn
+        kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+        return kind + " ".join(str(error).split())
+    finally:
+        for number in set(plt.get_fignums()).difference(others):
+            plt.close(number)
+    # what a quick figure says on itself
+    less = " ".join(made.get_suptitle().split()).partition("quick: ")[2]
+    about = _made_by(figure, quick) | {"seconds": round(clock.perf_counter() - began, 1), "left_out": less}
+    record.write_text(json.dumps(about, ensure_ascii=False) + "\n", encoding="utf-8")
+    return ""
 
 
 def page(folder: Path) -> str:
@@ -116,37 +212,42 @@ def page(folder: Path) -> str:
     lines = [
         "# Gallery",
         "",
-        "Every figure of the papers as the software draws it, the command that draws it, and the verdicts on the",
-        "claims that it shows; [Papers](../papers.md) has the claims in words. `make gallery` draws this page.",
+        "Every figure of the papers as the software draws it, with the command that draws it and the recorded",
+        "verdicts on the claims that it shows; [Papers](../papers.md) has the verdicts on all of them. `make gallery`",
+        "draws those whose code has changed, at reduced sizes; without `--quick` a figure has the sizes of its paper.",
     ]
     for each in papers().values():
-        lines += ["", f"## {each.title} (`{each.handle}`)", "", f"{each.citation}."]
+        count = Counter(claim.expected for claim in each.claims.values())
+        verdicts = ", ".join(f"{count[verdict]} {verdict}" for verdict in VERDICTS if count[verdict])
+        lines += ["", f"## {each.title}", "", f"{_plain(each.citation)}. Its handle is `{each.handle}`; of its"]
+        lines += [f"{len(each.claims)} claims {verdicts.replace('holds', 'hold').replace('fails', 'fail')}."]
         for figure in each.figures.values():
-            name = f"{each.handle}-{figure.name}"
-            record = _record(folder / f"{name}.json")
-            flag = " --quick" if record.get("quick") else ""
-            lines += ["", f"### {figure.name}", "", f"{figure.caption}."]
-            if not record:
-                lines += ["", "Not drawn yet."]
-                continue
-            lines += ["", f"![{name}]({name}.webp)", ""]
-            lines += ["```console", f"$ overlaps papers run {each.handle} {figure.name}{flag} --out {name}", "```", ""]
-            lines += [f"- `{claim}`: {each.claims[claim].expected}" for claim in figure.claims]
-            lines += ["", f"Drawn in {record['seconds']} s."]
+            lines += ["", f"### {each.handle} {figure.name}", "", *_section(each, figure, folder)]
     return "\n".join(lines) + "\n"
 
 
-@cache
-def fingerprint(handle: str) -> str:
-    """Digest of the code that the figures of a paper may depend on: all but other papers, comments and docstrings."""
-    digest = hashlib.sha256()
-    for path in sorted(HOME.parent.rglob("*.py")):
-        inside = path.relative_to(HOME).parts if path.is_relative_to(HOME) else ()
-        if len(inside) > 1 and inside[0] != handle:
-            continue
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        for node in ast.walk(tree):
-            if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and ast.get_docstring(node) is not None:
-                node.body = node.body[1:]
-        digest.update(f"{path.relative_to(HOME.parent)}\n{ast.dump(tree)}\n".encode())
-    return digest.hexdigest()[:16]
+def _section(paper: Paper, figure: PaperFigure, folder: Path) -> Iterator[str]:
+    """A figure: caption, picture, command, what was left out, and verdicts."""
+    name, record = f"{paper.handle}-{figure.name}", _record(folder, paper.handle, figure.name)
+    yield f"{_plain(figure.caption[:1].upper() + figure.caption[1:])}."
+    yield ""
+    if not record:
+        yield "Not drawn yet."
+    else:
+        quick = " --quick" if record["quick"] else ""
+        yield f"[![{paper.handle} {figure.name}]({name}.webp)]({name}.webp)"
+        yield from ("", "```console", f"$ overlaps papers run {paper.handle} {figure.name}{quick} --out {name}", "```")
+        yield ""
+        less = f", quick: {_plain(str(record['left_out']))}" if record["left_out"] else ""
+        yield f"Drawn in {record['seconds']} s{less}."
+    yield ""
+    for claim in (paper.claims[name] for name in figure.claims):
+        yield f"- **{claim.expected}**, `{claim.name}`: {_plain(claim.statement)}"
+
+
+def _plain(text: str) -> str:
+    """Text as it is in Markdown, but for code between backticks."""
+    return "".join(
+        part if part.startswith("`") else re.sub(r"([\\*_\[\]<>$~])", r"\\\1", part)
+        for part in re.split(r"(`[^`]*`)", text)
+    )

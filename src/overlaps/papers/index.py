@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pkgutil
+import re
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
@@ -13,7 +15,7 @@ from .ledger import Paper
 
 @cache
 def papers() -> dict[str, Paper]:
-    """All papers by handle; every folder here is one."""
+    """All papers by handle; every folder here is one. Figures are in the order of print, appendix and tables last."""
     found: dict[str, Paper] = {}
     for folder in pkgutil.iter_modules([str(Path(__file__).parent)]):
         if not folder.ispkg:
@@ -21,8 +23,20 @@ def papers() -> dict[str, Paper]:
         paper: Paper = modules(f"{__package__}.{folder.name}")["paper"].PAPER
         if paper.handle != folder.name:
             raise InputError(f"papers: {folder.name} calls itself {paper.handle!r}; folder and handle must agree")
-        found[paper.handle] = paper
+        for figure in paper.figures.values():
+            for name in figure.claims:
+                if name not in paper.claims:
+                    raise unknown(f"claim of {figure.name} of {paper.handle}", name, paper.claims)
+        # modules register their figures in the order in which they happen to be loaded
+        found[paper.handle] = replace(
+            paper, figures=dict(sorted(paper.figures.items(), key=lambda item: _place(item[0])))
+        )
     return found
+
+
+def _place(name: str) -> list[str | int]:
+    """To sort names with numbers: fig2, fig2.1, fig10, figK1, table1."""
+    return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
 def paper(handle: str) -> Paper:

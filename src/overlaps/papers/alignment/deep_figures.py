@@ -24,16 +24,20 @@ def spoken(quick: bool, chosen: Training, full: Training, names: list[str]) -> s
     text = chosen.note(", ".join(names)) + "; in print ResNets on CARS196 and CUB200"
     if not quick:
         return text
-    return text + (
-        f"\nquick: {chosen.epochs} epochs instead of {full.epochs}, {len(chosen.widths)} stages instead of "
-        f"{len(full.widths)}, {chosen.images} images of a class instead of {full.images}"
-    )
+    pairs_of = {
+        "epochs": (chosen.epochs, full.epochs),
+        "stages": (len(chosen.widths), len(full.widths)),
+        "images of a class": (chosen.images, full.images),
+        "outputs": (chosen.outputs, full.outputs),
+    }
+    return f"{text}\nquick: " + ", ".join(f"{a} {what} instead of {b}" for what, (a, b) in pairs_of.items() if a != b)
 
 
 @PAPER.figure(
     "fig4",
     "Kendall's W of |β·μ|, alignment and elasticity of five unseen classes against epochs (setup 3), for each set "
     "trained on; a folder of image classes, or the digits",
+    claims=("setup-3",),
     takes_data=True,
 )
 def fig4(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
@@ -88,10 +92,15 @@ def cells(table: xr.Dataset, columns: list[str]) -> list[str]:
 def shown(rows: list[list[str]], columns: list[str], labels: list[str]) -> Figure:
     """A table as a figure."""
     import matplotlib.pyplot as plt
+    from matplotlib.transforms import Bbox
 
-    figure, ax = plt.subplots(figsize=(1.5 * len(columns) + 1.5, 0.4 * len(rows) + 1.6), layout="constrained")
+    figure, ax = plt.subplots(figsize=(max(1.5 * len(columns) + 1.5, 9), 0.3 * len(rows) + 1.1), layout="constrained")
     ax.axis("off")
-    ax.table(rows, colLabels=columns, rowLabels=labels, loc="center", cellLoc="center")
+    table = ax.table(
+        rows, colLabels=columns, rowLabels=labels, cellLoc="center", bbox=Bbox.from_bounds(0.08, 0, 0.92, 1)
+    )
+    table.auto_set_font_size(False)
+    table.set_fontsize(9)
     return figure
 
 
@@ -99,6 +108,7 @@ def shown(rows: list[list[str]], columns: list[str], labels: list[str]) -> Figur
     "table1",
     "correlation of Recall@1 and alignment over unseen classes with its combined p-value, and both at the end of "
     "training (setup 4); a folder of image classes, or the digits",
+    claims=("setup-4",),
     takes_data=True,
 )
 def table1(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
@@ -126,14 +136,22 @@ def by_seed(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
 
 
 @PAPER.figure(
-    "table3", "setup 4 run by run: CARS196 from its folder, any image classes, or the digits", takes_data=True
+    "table3",
+    "setup 4 run by run: CARS196 from its folder, any image classes, or the digits",
+    claims=("setup-4",),
+    takes_data=True,
 )
 def table3(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     """Correlation, p-value, Recall@1 to 8, alignment."""
     return by_seed(quick, data)
 
 
-@PAPER.figure("table4", "setup 4 run by run: CUB200 from its folder, any image classes, or the digits", takes_data=True)
+@PAPER.figure(
+    "table4",
+    "setup 4 run by run: CUB200 from its folder, any image classes, or the digits",
+    claims=("setup-4",),
+    takes_data=True,
+)
 def table4(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     """Correlation, p-value, Recall@1 to 8, alignment."""
     return by_seed(quick, data)

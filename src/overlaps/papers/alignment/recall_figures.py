@@ -31,14 +31,18 @@ def rows(quick: bool, name: str) -> tuple[Figure, xr.Dataset]:
 
 
 @PAPER.figure(
-    "figK4", "Recall@1 before and after the step, all training sets: setup 1 (β·μ > 0, logarithmic) and setup 2"
+    "figK4",
+    "Recall@1 before and after the step, all training sets: setup 1 (β·μ > 0, logarithmic) and setup 2",
+    claims=("recall-phases", "recall-rotations"),
 )
 def figK4(quick: bool) -> tuple[Figure, xr.Dataset]:
     """By cosine similarity."""
     return rows(quick, "recall")
 
 
-@PAPER.figure("figK5", "figure K.4 by inner product in place of the cosine")
+@PAPER.figure(
+    "figK5", "figure K.4 by inner product in place of the cosine", claims=("recall-phases", "recall-rotations")
+)
 def figK5(quick: bool) -> tuple[Figure, xr.Dataset]:
     """By inner product; print has setup 1 only."""
     return rows(quick, "recall_inner")

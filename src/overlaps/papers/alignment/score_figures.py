@@ -24,11 +24,16 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@PAPER.figure("fig2", "training sets (Data 1, 2, 3) and unseen classes of setups 1 and 2, projected on two directions")
+@PAPER.figure(
+    "fig2",
+    "training sets (Data 1, 2, 3) and unseen classes of setups 1 and 2, projected on two directions",
+    claims=("unseen-generator", "rotations"),
+)
 def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Coordinates along v and along a direction orthogonal to it, of 400 samples and of unseen classes."""
     size, points, rng = 256, 400, np.random.default_rng(2)
-    figure, axes = panels(1, 5)
+    figure, axes = panels(2, 3)
+    axes[-1].remove()
     found: dict[str, Any] = {}
     across = np.zeros(size)
     across[:2] = np.sqrt(0.5) * np.array([1, -1])
@@ -48,7 +53,7 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
         "setup1": (ov.one_step.scaled(v, [-0.9, -0.5, 0.1, 0.5, 0.9]), "e"),
         "setup2": (ov.one_step.rotated(v, [0.0, 0.5, 1.0, 3.0]), "c"),
     }
-    for ax, (name, (unseen, symbol)) in zip(axes[3:], setups.items(), strict=True):
+    for ax, (name, (unseen, symbol)) in zip(axes[3:5], setups.items(), strict=True):
         if name == "setup2":  # one plane holds v and one other direction: that in which the last rotation turns it
             other = unseen[-1].mean - (unseen[-1].mean @ plane[0]) * plane[0]
             plane = np.stack([plane[0], other / np.linalg.norm(other)])
@@ -66,6 +71,7 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     "fig3",
     "alignment, elasticity and Recall@1 in setup 1 (a-c) and setup 2 (d-f), with theory; the data set is not given in "
     "print, Data 3 is shown",
+    claims=("growth", "together", "finite-order", "recall-phases", "recall-rotations"),
 )
 def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Rows: setups. Columns: alignment, elasticity, Recall@1."""
@@ -106,7 +112,11 @@ def every_set(
     return titled(figure, data.attrs["parameters"]), data
 
 
-@PAPER.figure("figK1", "alignment and elasticity against e and β·μ in setup 1, all training sets, with theory")
+@PAPER.figure(
+    "figK1",
+    "alignment and elasticity against e and β·μ in setup 1, all training sets, with theory",
+    claims=("growth", "together", "note-4.4"),
+)
 def figK1(quick: bool) -> tuple[Figure, xr.Dataset]:
     """All scales on a linear axis."""
     return every_set(setup1, quick, "e")
@@ -115,19 +125,26 @@ def figK1(quick: bool) -> tuple[Figure, xr.Dataset]:
 @PAPER.figure(
     "figK2",
     "alignment and elasticity against β·μ in setup 2, all training sets, with theory (of Data 2 in full only)",
+    claims=("together",),
 )
 def figK2(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Every dot is a rotation."""
     return every_set(setup2, quick, "beta_mu")
 
 
-@PAPER.figure("figK3", "figure K.1 for e > 0 on a logarithmic axis; Data 2 saturates from e = .05 on")
+@PAPER.figure(
+    "figK3",
+    "figure K.1 for e > 0 on a logarithmic axis; Data 2 saturates from e = .05 on",
+    claims=("growth", "together"),
+)
 def figK3(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Scales above zero."""
     return every_set(setup1, quick, "e", logarithmic=True)
 
 
-@PAPER.figure("figK6", "β·μ against e, all training sets, and the line through the mean of b")
+@PAPER.figure(
+    "figK6", "β·μ against e, all training sets, and the line through the mean of b", claims=("linear-similarity",)
+)
 def figK6(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Runs against e v·m/√N."""
     parts, data = all_sets(setup1, quick)

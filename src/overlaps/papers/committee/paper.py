@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 import overlaps as ov
 
 from ..ledger import Measurement, Paper
-from ..panels import panels, titled
+from ..panels import TIME, panels, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -135,7 +135,11 @@ def specialisation(quick: bool) -> Measurement:
     return _judge(measured, {k: escape_rate(k) for k in measured})
 
 
-@PAPER.figure("overlaps", "error, R and Q against time for K = M = 3, rate 0.1: symmetric plateau, then specialisation")
+@PAPER.figure(
+    "overlaps",
+    "error, R and Q against time for K = M = 3, rate 0.1: symmetric plateau, then specialisation",
+    claims=("plateau", "specialisation"),
+)
 def figure_overlaps(quick: bool) -> tuple[Figure, xr.Dataset]:
     """The figure of the paper, with the plateau of its formula."""
 
@@ -145,7 +149,7 @@ def figure_overlaps(quick: bool) -> tuple[Figure, xr.Dataset]:
     figure, axes = panels(1, 3)
     for ax, name in zip(axes, ("error", "R", "Q"), strict=True):
         result.plot(name, ax)
-        ax.set_xscale("linear")
+        ax.set(xscale="linear", xlabel=TIME)
     axes[0].axhline(plateau_height(units), color="0.6", ls="--", label="plateau for vanishing rate")
     axes[0].legend()
     titled(figure, f"K = M = {units}, rate {rate}, isotropic inputs")

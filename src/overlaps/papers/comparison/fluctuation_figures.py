@@ -58,6 +58,7 @@ class Scale(NamedTuple):
     "fig3",
     "variance of the training error times m against step, soft ReLU: training, the alternative process continued to "
     "z^2 = -1, and theory by one pass and through all steps; loss and last step are not given in print",
+    claims=("claim-1", "fluctuations", "iterations"),
 )
 def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Square and logistic loss."""
@@ -93,6 +94,7 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
                 ax.errorbar(part["step"], part[name], part[f"{name}_error"], label=CURVES[name], lw=1, **line)
             else:
                 ax.plot(part["step"], part[name], style, lw=1.2, label=CURVES[name])
+        ax.set_xticks(part["step"].values)
         finish(ax, f"{loss} loss", "time (steps)", "m Var(training error)")
     titled(figure, scale.note())
     return figure, data

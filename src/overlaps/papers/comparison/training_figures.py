@@ -93,6 +93,7 @@ def draw(data: xr.Dataset, rows: Sequence[tuple[str, dict[str, Any]]], name: str
     "fig1",
     "training error of gradient descent against step, gamma = .1 and 1, m = 10000 and 1000, for several couplings of "
     "the means; loss, activation and couplings are not given in print, both losses and activations are shown",
+    claims=("figure-1",),
 )
 def fig1(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Rows: (a) to (d). Columns: activation and loss."""
@@ -111,6 +112,7 @@ def fig1(quick: bool) -> tuple[Figure, xr.Dataset]:
     "fig2",
     "training error of momentum gradient descent against step, gamma = 1, m = 10000 and 1000, forgetting factors 0, .5 "
     "and .9; loss and activation are not given in print, both of each are shown",
+    claims=("figure-2",),
 )
 def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Rows: (a) and (b). Columns: activation and loss."""

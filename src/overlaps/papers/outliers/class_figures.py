@@ -202,25 +202,33 @@ def transition_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
     return figure, xr.Dataset(curves, axes, {"parameters": scale.note(source)})
 
 
-@PAPER.figure("fig2.1", "alignment of every class with the outlier eigenspaces of its Hessian and G-matrix blocks")
+@PAPER.figure(
+    "fig2.1",
+    "alignment of every class with the outlier eigenspaces of its Hessian and G-matrix blocks",
+    claims=("figure-2.1", "theorem-2.3"),
+)
 def fig2_1(quick: bool) -> tuple[Figure, xr.Dataset]:
     """k = 10, d = 1000, λ = 10, β = .01, δ = 1/d; left: Hessian, right: G-matrix."""
     return alignment_figure(quick, "test", ("hessian", "gradient"))
 
 
-@PAPER.figure("fig9.3", "figure 2.1 with the samples of training")
+@PAPER.figure("fig9.3", "figure 2.1 with the samples of training", claims=("train-vs-test", "theorem-2.3"))
 def fig9_3(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Left: G-matrix, right: Hessian, as in the paper."""
     return alignment_figure(quick, "train", ("gradient", "hessian"))
 
 
-@PAPER.figure("fig2.3", "the top eigenvalue of the first class separates, and so does its inner product with its mean")
+@PAPER.figure(
+    "fig2.3",
+    "the top eigenvalue of the first class separates, and so does its inner product with its mean",
+    claims=("theorem-2.5", "eq-2.1"),
+)
 def fig2_3(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Parameters of figure 2.1."""
     return transition_figure(quick, "test")
 
 
-@PAPER.figure("fig9.4", "figure 2.3 with the samples of training")
+@PAPER.figure("fig9.4", "figure 2.3 with the samples of training", claims=("train-vs-test", "theorem-2.5"))
 def fig9_4(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Parameters of figure 2.1."""
     return transition_figure(quick, "train")
@@ -247,7 +255,11 @@ def mark_means(ax: Axes, scale: Scale) -> None:
     ax.set_xlim(0, scale.size + 1)
 
 
-@PAPER.figure("fig2.2", "entries of the first classifier and of the leading eigenvectors after training")
+@PAPER.figure(
+    "fig2.2",
+    "entries of the first classifier and of the leading eigenvectors after training",
+    claims=("theorem-2.4", "theorem-2.5"),
+)
 def fig2_2(quick: bool) -> tuple[Figure, xr.Dataset]:
     """x^1 and the k leading eigenvectors of ∇²R̂_11 and Ĝ_11 at time 50, means e_50i."""
     scale = Scale.of(quick)
@@ -275,7 +287,7 @@ def fig2_2(quick: bool) -> tuple[Figure, xr.Dataset]:
     return figure, xr.Dataset(curves, axis, {"parameters": scale.note("test")})
 
 
-@PAPER.figure("fig9.1", "entries of the first two classifiers before and after training")
+@PAPER.figure("fig9.1", "entries of the first two classifiers before and after training", claims=("theorem-2.4",))
 def fig9_1(quick: bool) -> tuple[Figure, xr.Dataset]:
     """x^1 and x^2 at time 0, above, and 50, below."""
     scale = Scale.of(quick)
@@ -294,7 +306,11 @@ def fig9_1(quick: bool) -> tuple[Figure, xr.Dataset]:
     return figure, xr.Dataset(curves, names, {"parameters": scale.note()})
 
 
-@PAPER.figure("fig9.2", "spectrum of the first class's block of the Hessian during training")
+@PAPER.figure(
+    "fig9.2",
+    "spectrum of the first class's block of the Hessian during training",
+    claims=("theorem-2.4", "theorem-2.5"),
+)
 def fig9_2(quick: bool) -> tuple[Figure, xr.Dataset]:
     """All eigenvalues at times 0, 2, 10 and 50."""
     scale, shown = Scale.of(quick), (0.0, 2.0, 10.0, 50.0)

@@ -163,25 +163,31 @@ def readout_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
     return figure, xr.Dataset(curves, axis, {"parameters": scale.note(source)})
 
 
-@PAPER.figure("fig2.4", "XOR: alignment of both layers with the outlier eigenspaces of their blocks")
+@PAPER.figure(
+    "fig2.4", "XOR: alignment of both layers with the outlier eigenspaces of their blocks", claims=("theorem-2.6",)
+)
 def fig2_4(quick: bool) -> tuple[Figure, xr.Dataset]:
     """d = 1000, λ = 10, K = 20; above: first layer, below: second; left: Hessian, right: G-matrix."""
     return alignment_figure(quick, "test")
 
 
-@PAPER.figure("fig9.5", "figure 2.4 with the samples of training")
+@PAPER.figure("fig9.5", "figure 2.4 with the samples of training", claims=("train-vs-test", "theorem-2.6"))
 def fig9_5(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Parameters of figure 2.4."""
     return alignment_figure(quick, "train")
 
 
-@PAPER.figure("fig2.5", "XOR: one outlier of the readout's block becomes four")
+@PAPER.figure(
+    "fig2.5",
+    "XOR: one outlier of the readout's block becomes four",
+    claims=("initial-readout-outlier", "rank-deficiency"),
+)
 def fig2_5(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Parameters of figure 2.4; left: Hessian, right: G-matrix."""
     return readout_figure(quick, "test")
 
 
-@PAPER.figure("fig9.6", "figure 2.5 with the samples of training")
+@PAPER.figure("fig9.6", "figure 2.5 with the samples of training", claims=("train-vs-test", "rank-deficiency"))
 def fig9_6(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Parameters of figure 2.4."""
     return readout_figure(quick, "train")
@@ -212,7 +218,11 @@ def find_start(problem: ov.Problem, size: int, classes: int) -> tuple[int, ov.St
         seed += 1
 
 
-@PAPER.figure("fig2.6", "XOR: as many outliers of the readout's block as hidden classes are discerned, 1 to 4")
+@PAPER.figure(
+    "fig2.6",
+    "XOR: as many outliers of the readout's block as hidden classes are discerned, 1 to 4",
+    claims=("rank-deficiency", "stopping-rule"),
+)
 def fig2_6(quick: bool) -> tuple[Figure, xr.Dataset]:
     """G-matrix, K = 5, d = 1000, λ = 100: starts that end with 1, 2, 3 and 4 classes discerned."""
     size, samples = (200, 2000) if quick else (1000, 10_000)

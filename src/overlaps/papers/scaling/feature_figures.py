@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 import overlaps as ov
 
 from ..estimates import mean_error
-from ..panels import band, panels, step_times
+from ..panels import band, panels, step_times, titled
 from .panels import PRINTED, log_log
 from .paper import PAPER
 from .partial import gaussian_runs, random_basis, rotated, sample_runs
@@ -41,11 +41,18 @@ def _samples(data: Path | None) -> tuple[ov.Samples, str]:
     return ov.Samples(data), data.name
 
 
-@PAPER.figure("fig3", "error against time for some trained directions, synthetic and real inputs", takes_data=True)
+@PAPER.figure(
+    "fig3",
+    "error against time for some trained directions, synthetic and real inputs",
+    claims=("eq11",),
+    takes_data=True,
+)
 def fig3(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     """Left: N = L = 256, β = 1, η = .05, σ = .01, 50 runs. Right: rows of a data set, the paper's shares N_l/N."""
     figure, (left, right) = panels(1, 2)
-    return figure, xr.merge([_synthetic(left, quick), _real(right, quick, data)], combine_attrs="no_conflicts")
+    found = xr.merge([_synthetic(left, quick), _real(right, quick, data)], combine_attrs="no_conflicts")
+    less = "\nquick: 4 (left) and 10 runs instead of 50, to time 100 instead of 10000 and 1000"
+    return titled(figure, "a linear student of which $N_l$ directions learn, η = 0.05, σ = 0.01" + less * quick), found
 
 
 def _synthetic(ax: Axes, quick: bool) -> xr.Dataset:
@@ -64,8 +71,7 @@ def _synthetic(ax: Axes, quick: bool) -> xr.Dataset:
         band(ax, times, sgd[i], f"C{i}", f"$N_l$ = {n}")
         ax.plot(times, curves[0, i], "k--", lw=1, label="(11) corrected" if n == TRAINED[-1] else None)
         ax.plot(times, curves[2, i], **PRINTED, label="(11) as printed" if n == TRAINED[-1] else None)
-    few = "; 4 runs instead of 50,\nto time 100 instead of 10000" * quick
-    log_log(ax, f"SGD at N = L = 256, β = 1, η = 0.05, σ = 0.01{few}")
+    log_log(ax, f"SGD at N = L = 256, β = 1, {runs} runs")
     values = {
         "sgd": (("trained", "run", "time"), sgd),
         "integral": (("trained", "time"), curves[0]),
@@ -88,8 +94,7 @@ def _real(ax: Axes, quick: bool, data: Path | None) -> xr.Dataset:
         theory[1, i] = ov.laws.linear_error(spectrum, RATE, times, **more)
         band(ax, times, sgd[i], f"C{i}", f"$N_l$ = {n}")
         ax.plot(times, theory[0, i], "k--", lw=1, label="(10), measured spectrum" if i == trained.size - 1 else None)
-    few = ";\n10 runs instead of 50, to time 100 instead of 1000" * quick
-    log_log(ax, f"{name}: SGD on its rows, N = {size}, η = 0.05, σ = 0.01{few}")
+    log_log(ax, f"{name}: SGD on its rows, N = {size}, {runs} runs")
     ax.set_ylim(top=2.5 * theory.max())  # room for the legend
     values = {
         "real_sgd": (("real_trained", "run_right", "real_time"), sgd),
@@ -99,7 +104,7 @@ def _real(ax: Axes, quick: bool, data: Path | None) -> xr.Dataset:
     return xr.Dataset(values, {"real_trained": trained, "real_time": times}, {"data": f"{name}; {spectrum.source}"})
 
 
-@PAPER.figure("fig14", "spectrum of a data set against a power law", takes_data=True)
+@PAPER.figure("fig14", "spectrum of a data set against a power law", claims=("data-spectrum",), takes_data=True)
 def fig14(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     """Eigenvalues of the covariance, and a power law of as many levels with the fitted exponent."""
     samples, name = _samples(data)
@@ -132,7 +137,7 @@ def fig14(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     return figure, xr.Dataset(values, {"rank": rank}, attrs)
 
 
-@PAPER.figure("fig15", "error against time for some trained coordinates outside the eigenbasis")
+@PAPER.figure("fig15", "error against time for some trained coordinates outside the eigenbasis", claims=("eq88",))
 def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
     """N = L = 256, β = 1, η = .05, σ = .01; 300 runs to time 1000, 30 of which go on to 10000.
 
@@ -163,10 +168,10 @@ def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
         ax.fill_between(times, mean[i] - error[i], mean[i] + error[i], color=f"C{i}", alpha=0.25, lw=0)
         ax.plot(times, theory[i], "k:", lw=1, label="law for N → ∞" if i == 3 else None)
         ax.axhline(floor[i], color="k", ls="--", lw=1, label="after long training, (88)" if i == 3 else None)
-    few = (
-        "4 runs instead of 300, to time 100 instead of 10000" if quick else "300 runs, after time 1000 the ratio of 30"
-    )
-    log_log(ax, f"a random basis, N = L = 256, β = 1, η = 0.05, σ = 0.01\n{few}")
+    beside = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}  # curves and floors take all of the axes
+    log_log(ax, "4 runs" if quick else "300 runs, after time 1000 the ratio of 30", **beside)
+    words = "a random basis, N = L = 256, β = 1, η = 0.05, σ = 0.01"
+    titled(figure, words + "\nquick: 4 runs instead of 300, to time 100 instead of 10000" * quick)
     values = {
         "sgd_mean": (("trained", "time"), mean),
         "sgd_error": (("trained", "time"), error),
@@ -178,7 +183,9 @@ def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
 
 
 @PAPER.figure(
-    "fig16", "error after long training against the number of trained directions, in and outside the eigenbasis"
+    "fig16",
+    "error after long training against the number of trained directions, in and outside the eigenbasis",
+    claims=("feature-exponent", "eq88"),
 )
 def fig16(quick: bool) -> tuple[Figure, xr.Dataset]:
     """N = L = 1024, β = .3, .75, 1, 1.5, averaged over 100 random bases."""
@@ -196,9 +203,9 @@ def fig16(quick: bool) -> tuple[Figure, xr.Dataset]:
         ax = axes[i // 2]
         ax.plot(trained, own[i], color=f"C{i}", label=f"β = {beta:g}, eigenbasis")
         ax.plot(trained, outside[:, i].mean(0), color=f"C{i}", ls="--", label=f"β = {beta:g}, random bases, (88)")
-    few = f"; {bases} random bases{' instead of 100' * quick}"
-    for ax in axes:
-        log_log(ax, f"N = L = 1024, σ = 0.01{few}", "trained directions $N_l$", "error after long training")
+    titled(figure, "N = L = 1024, σ = 0.01" + "\nquick: 2 random bases instead of 100" * quick)
+    for ax, pair in zip(axes, (betas[:2], betas[2:]), strict=True):
+        log_log(ax, f"β = {pair[0]:g} and {pair[1]:g}", "trained directions $N_l$", "error after long training")
     return figure, xr.Dataset(
         {"eigenbasis": (("beta", "trained"), own), "random_bases": (("basis", "beta", "trained"), outside)},
         {"beta": list(betas), "trained": trained},

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from ..panels import ERROR, TIME, panels, titled
+from ..panels import ERROR, TIME, finish, panels, titled
 from .model import committee
-from .panels import PRINTED
+from .panels import PRINTED, log_log
 from .paper import PAPER
 
 if TYPE_CHECKING:
@@ -45,7 +45,11 @@ def from_then_on(result: ov.Trajectory, begin: float) -> tuple[Array, dict[str, 
     }
 
 
-@PAPER.figure("fig6", "late decay of erf students: power laws in simulations, and the closed form for L = 9")
+@PAPER.figure(
+    "fig6",
+    "late decay of erf students: power laws in simulations, and the closed form for L = 9",
+    claims=("time-exponent-erf", "eq17"),
+)
 def figure6(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Left: SGD, K = M = 40, η = .01, σ = 1e-6, L = N = 512, ten starts. Right: K = M = 2, η = .25, β = 1, L = 9."""
 
@@ -64,10 +68,9 @@ def figure6(quick: bool) -> tuple[Figure, xr.Dataset]:
         axes[0].plot(times, means[-1], color=f"C{i}", label=f"β = {beta:g}")
         j = np.searchsorted(times, times[-1] / 10)
         axes[0].plot(times[j:], means[-1][j] * (times[j:] / times[j]) ** -ov.laws.time_exponent(beta), **PRINTED)
-    axes[0].set(xscale="log", yscale="log", xlabel=TIME, ylabel=ERROR)
-    axes[0].legend(fontsize="small")
-    words = f"SGD, K = M = {units}, η = {rate:g}, L = N = {size}, {starts} starts"
-    axes[0].set_title(words + (" (quick; paper: 40, .01, 512, 10)" if quick else ""), fontsize="medium")
+    log_log(axes[0], f"SGD, K = M = {units}, η = {rate:g}, L = N = {size}, {starts} starts")
+    less = "quick: K = M = 4 instead of 40, η = 0.2 instead of 0.01, L = N = 64 instead of 512, 2 starts instead of 10"
+    titled(figure, "late decay of erf students; left dashed: powers −β/(1 + β) of time" + f"\n{less}" * quick)
 
     t = np.linspace(0, 3000, 151 if quick else 601)
     result = typical_run(9, 2, t)
@@ -75,9 +78,8 @@ def figure6(quick: bool) -> tuple[Figure, xr.Dataset]:
     axes[1].plot(t, result.data["error"].values[0], label="equation of motion, O(η)")
     axes[1].plot(1000 + later, said["law"], "--", label="closed form, second order")
     axes[1].plot(1000 + later, said["first_order"], label="closed form, first order: (17) corrected", **PRINTED)
-    axes[1].set(yscale="log", xlabel=TIME, ylabel=ERROR)
-    axes[1].set_title("K = M = 2, η = 0.25, β = 1, L = 9", fontsize="medium")
-    axes[1].legend(fontsize="small")
+    axes[1].set_yscale("log")
+    finish(axes[1], "K = M = 2, η = 0.25, β = 1, L = 9", TIME, ERROR)
     data = xr.Dataset(
         {"error_sgd": (("beta", "time"), means), "error": ("t", result.data["error"].values[0])},
         {"beta": betas, "time": times, "t": t},
@@ -88,7 +90,9 @@ def figure6(quick: bool) -> tuple[Figure, xr.Dataset]:
 
 
 @PAPER.figure(
-    "fig20", "late decay for L = 3 and 9: the expansion (121) along the equation of motion against the closed form"
+    "fig20",
+    "late decay for L = 3 and 9: the expansion (121) along the equation of motion against the closed form",
+    claims=("eq17",),
 )
 def figure20(quick: bool) -> tuple[Figure, xr.Dataset]:
     """K = M = 2, η = .25, β = 1, first order; reference point α₀ = 1000."""
@@ -106,16 +110,15 @@ def figure20(quick: bool) -> tuple[Figure, xr.Dataset]:
         ax.plot(later, said["law"], "--", label="closed form, second order")
         ax.plot(later, said["expansion"], color="C2", label="expansion (121) along it")
         ax.plot(later, said["first_order"], label="closed form of (121): (122) corrected", **PRINTED)
-        ax.set(yscale="log", xlabel="time − 1000 (samples per input dimension)", ylabel=ERROR, xlim=(0, 1000))
+        ax.set(yscale="log", xlim=(0, 1000))
         shown = later <= 1000
         ax.set_ylim(0.7 * said["error"][shown].min(), 1.5 * said["expansion"][shown].max())
-        ax.set_title(f"L = {levels}", fontsize="medium")
-        ax.legend(fontsize="small")
+        finish(ax, f"L = {levels}", "time − 1000 (samples per input dimension)", ERROR)
         data[f"error_L{levels}"] = "time", error
         for name, values in said.items():
             data[f"late_{name}_L{levels}"] = "later", values
         data = data.assign_coords(later=later)
-    axes[0].set(yscale="log", xlabel=TIME, ylabel=ERROR)
-    axes[0].legend()
+    axes[0].set_yscale("log")
+    finish(axes[0], "equation of motion", TIME, ERROR)
     titled(figure, "K = M = 2, η = 0.25, β = 1, typical teacher, first order in the rate")
     return figure, data

@@ -30,7 +30,11 @@ Array = NDArray[np.float64]
 COUNTS = (10, 20, 30, 40, 50, 75, 100, 125)
 
 
-@PAPER.figure("fig2", "a linear student: any rate against small rates, and the integral form against training runs")
+@PAPER.figure(
+    "fig2",
+    "a linear student: any rate against small rates, and the integral form against training runs",
+    claims=("eq6", "fig2-stability", "time-exponent-linear"),
+)
 def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Left: N = 128, β = 1, η = 1. Right: N = L = 256, β = .75, η = .1, σ = .01, five runs."""
     figure, (left, right) = panels(1, 2)
@@ -58,7 +62,8 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     band(right, times, errors, "C0", f"SGD, mean of {runs} initialisations")
     right.plot(times, mean, "k:", lw=1, label="exact mean of SGD")
     right.plot(times, integral, "C1--", label="integral, (9)")
-    log_log(right, f"N = L = 256, β = 0.75, η = 0.1, σ = 0.01{'; 2 runs instead of 5' * quick}")
+    log_log(right, "N = L = 256, β = 0.75, η = 0.1, σ = 0.01")
+    titled(figure, "a linear student" + "\nquick: 2 runs instead of 5" * quick)
     data = xr.Dataset(
         {
             "small_rate": ("time_left", small),
@@ -78,7 +83,9 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     return figure, data
 
 
-@PAPER.figure("fig13", "a linear student at rates 0.1, 0.5 and 1: any rate against small rates")
+@PAPER.figure(
+    "fig13", "a linear student at rates 0.1, 0.5 and 1: any rate against small rates", claims=("eq6", "finite-rate")
+)
 def fig13(quick: bool) -> tuple[Figure, xr.Dataset]:
     """N = 128, β = 1, σ = 0, in the limit N → ∞ at L = 128 and exactly at N = L = 128."""
     rates, N, t = (0.1, 0.5, 1.0), 128, np.geomspace(1, 300, 120)
@@ -115,7 +122,7 @@ def mode_spectrum(levels: int, beta: float, rate: float) -> tuple[Array, Array]:
     return modes.rates[::-1] / rate, 2 * levels * modes.amplitudes[::-1]
 
 
-@PAPER.figure("fig10", "weights of the modes at rate 1 for 10 to 125 levels")
+@PAPER.figure("fig10", "weights of the modes at rate 1 for 10 to 125 levels", claims=("finite-rate",))
 def fig10(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Left: β = .1. Right: β = 1."""
     import matplotlib.pyplot as plt
@@ -127,12 +134,14 @@ def fig10(quick: bool) -> tuple[Figure, xr.Dataset]:
             k, weights = np.arange(1, L + 1), mode_spectrum(L, beta, 1.0)[1]
             ax.plot(k, weights, ".-", ms=3, lw=1, color=plt.colormaps["viridis"](i / len(COUNTS)), label=f"L = {L}")
             data[f"weights_beta{beta:g}_L{L}"] = (f"k_L{L}", weights, {"beta": beta, "levels": L})
-        log_log(ax, f"β = {beta:g}", "rank k", r"$L\, b_k\, |\lambda_{B,k}|\,/\,(2-\eta)$", columns=2)
+        log_log(ax, f"β = {beta:g}", "rank k", r"$L\, b_k\, |\lambda_{B,k}|\,/\,(2-\eta)$", ncols=2)
     titled(figure, "weights of the modes at η = 1; for η → 0 they are the eigenvalues of the covariance")
     return figure, data
 
 
-@PAPER.figure("fig11", "weights of the modes for 40 levels against the eigenvalues of the covariance")
+@PAPER.figure(
+    "fig11", "weights of the modes for 40 levels against the eigenvalues of the covariance", claims=("finite-rate",)
+)
 def fig11(quick: bool) -> tuple[Figure, xr.Dataset]:
     """η = .1, .5 and 1; β = 1, .5, .1, .01."""
     L, rates, betas = 40, (0.1, 0.5, 1.0), (1.0, 0.5, 0.1, 0.01)
@@ -153,7 +162,11 @@ def fig11(quick: bool) -> tuple[Figure, xr.Dataset]:
     )
 
 
-@PAPER.figure("fig12", "decay rates of the modes and their distance from twice the eigenvalues of the covariance")
+@PAPER.figure(
+    "fig12",
+    "decay rates of the modes and their distance from twice the eigenvalues of the covariance",
+    claims=("finite-rate",),
+)
 def fig12(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Left: η = 1, β = .1. Right: η = .5, β = 1."""
     import matplotlib.pyplot as plt
@@ -171,7 +184,7 @@ def fig12(quick: bool) -> tuple[Figure, xr.Dataset]:
             name = f"rate{rate:g}_beta{beta:g}_L{L}"
             data[f"eigenvalues_{name}"] = (f"k_L{L}", values)
             data[f"gap_{name}"] = (f"k_L{L}", gap)
-        log_log(axes[column], f"η = {rate:g}, β = {beta:g}", "rank k", r"$|\lambda_{B,k}|$", columns=2)
+        log_log(axes[column], f"η = {rate:g}, β = {beta:g}", "rank k", r"$|\lambda_{B,k}|$", ncols=2)
         gap_label = r"$2\,\omega_k - |\lambda_{B,k}|$"
-        log_log(axes[column + 2], f"η = {rate:g}, β = {beta:g}", "rank k", gap_label, columns=2)
+        log_log(axes[column + 2], f"η = {rate:g}, β = {beta:g}", "rank k", gap_label, ncols=2)
     return figure, data

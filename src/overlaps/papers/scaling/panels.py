@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..panels import ERROR, TIME, finish
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 PRINTED = {"color": "0.6", "ls": "--", "lw": 1.2}  # formulas as printed
 
 
-def log_log(ax: Axes, title: str, x: str = TIME, y: str = ERROR, *, columns: int = 1) -> None:
-    """Logarithmic axes with their labels, a title and a legend of that many columns."""
+def log_log(ax: Axes, title: str, x: str = TIME, y: str = ERROR, **where: Any) -> None:
+    """Logarithmic axes with their labels, a title and a legend, with options of the legend."""
     ax.set(xscale="log", yscale="log")
-    finish(ax, title, x, y, ncols=columns)
+    finish(ax, title, x, y, **where)

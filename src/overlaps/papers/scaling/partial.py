@@ -36,12 +36,18 @@ def rotated(spectrum: ov.PowerLaw, basis: Array) -> Array:
     return (sigma + sigma.T) / 2
 
 
+def drawn_weights(size: int, scale: float, seed: int, run: int) -> tuple[Array, Array]:
+    """Teacher and student of a run, (size,) each: standard normal, and of standard deviation `scale`."""
+    rng = np.random.default_rng([seed, run])
+    return rng.standard_normal(size), scale * rng.standard_normal(size)
+
+
 def gaussian_runs(
     covariance: Array, trained: int, rate: float, times: Array, *, scale: float, runs: int, seed: int = 0
 ) -> Array:
     """Errors (runs, times) of SGD on inputs N(0, covariance), the first `trained` coordinates learning.
 
-    Each run has its own weights: the teacher's standard normal, the student's of standard deviation `scale`.
+    Each run has its own weights, those of `drawn_weights`.
     """
     N, n = len(covariance), trained
     cross = covariance[:n, n:]
@@ -51,8 +57,7 @@ def gaussian_runs(
     inputs = ov.GaussianInputs(ov.Spectrum(kappa * n / N))
 
     def one(run: int) -> Array:
-        rng = np.random.default_rng([seed, run])
-        B, w = rng.standard_normal(N), scale * rng.standard_normal(N)
+        B, w = drawn_weights(N, scale, seed, run)
         gap = B[n:] - w[n:]
         noise = max(float(gap @ schur @ gap), 0.0) / N
         net = ov.Committee(units=1, activation="linear")

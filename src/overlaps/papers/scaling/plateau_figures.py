@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from ..panels import ERROR, TIME, panels, titled
+from ..panels import ERROR, TIME, finish, panels, titled
 from .model import committee
 from .paper import PAPER
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+
+
+INSETS = "insets: the plateau; dashed: its heights, dotted: with averaged teacher rows"
 
 
 class RandomPlateau(NamedTuple):
@@ -57,7 +60,9 @@ def predicted_end(result: ov.Trajectory, law: ov.laws.Plateau, begin: float) -> 
 
 
 @PAPER.figure(
-    "fig1", "erf, K = M = 2: with more eigenvalues the plateau shortens and the late decay becomes a power law"
+    "fig1",
+    "erf, K = M = 2: with more eigenvalues the plateau shortens and the late decay becomes a power law",
+    claims=("plateau-shortens", "erf-transition"),
 )
 def figure1(quick: bool) -> tuple[Figure, xr.Dataset]:
     """N = 1024, η = .1, β = 1, σ = .01; the equation of motion, and one run of SGD each unless quick."""
@@ -73,18 +78,21 @@ def figure1(quick: bool) -> tuple[Figure, xr.Dataset]:
         if not quick:
             runs.append(ov.train(problem, start, times, runs=1, seed=1).data["error"].values[0])
             ax.plot(times, runs[-1], color=f"C{i}", ls=":", lw=0.8)
-    ax.set(yscale="log", xlabel=TIME, ylabel=ERROR)
-    ax.set_title(
-        "K = M = 2, η = 0.1, β = 1, N = 1024" + ("; macro alone (quick)" if quick else "; dots: one run of SGD")
-    )
-    ax.legend()
+    ax.set_yscale("log")
+    finish(ax, "lines: equation of motion" + "; dots: one run of SGD" * (not quick), TIME, ERROR)
+    words = "K = M = 2, η = 0.1, β = 1, σ = 0.01, N = 1024"
+    titled(figure, words + "\nquick: no runs of SGD instead of one each" * quick)
     data = xr.Dataset({"error": (("L", "time"), curves)}, {"L": numbers, "time": times})
     if runs:
         data["error_sgd"] = ("L", "time"), runs
     return figure, data
 
 
-@PAPER.figure("fig4", "R, Q and error on the plateau of four erf students, with the heights and the length predicted")
+@PAPER.figure(
+    "fig4",
+    "R, Q and error on the plateau of four erf students, with the heights and the length predicted",
+    claims=("plateau-heights", "escape-time"),
+)
 def figure4(quick: bool) -> tuple[Figure, xr.Dataset]:
     """L = 10, M = K = 4; insets: the plateau with the heights of unequal and of averaged teacher rows."""
 
@@ -93,15 +101,18 @@ def figure4(quick: bool) -> tuple[Figure, xr.Dataset]:
     figure, axes = panels(1, 3)
     for ax, name, heights, mean in ((axes[0], "R", law.R, rows.R[0]), (axes[1], "Q", law.Q, rows.Q)):
         _draw_plateau(ax, t, result.data[name].values[0], np.atleast_1d(heights), float(mean), (300, 1000))
-        ax.set(ylabel=f"{name}⁽¹⁾")
+        ax.set_ylabel(f"{name}⁽¹⁾")
+        ax.set_title(f"overlaps {name} of the first order", fontsize="medium")
     end = predicted_end(result, law, 300.0)
     axes[2].plot(t, error)
     axes[2].axhline(law.error, color="k", ls="--", lw=0.8, label="plateau")
     for x, words in ((300.0, "α₀"), (end, "end of the plateau, predicted")):
         axes[2].axvline(x, color="C3", ls=":", label=words)
-    axes[2].set(xlim=(100, 4500), ylim=(0.97 * law.error, 1.005 * law.error), xlabel=TIME, ylabel=ERROR)
-    axes[2].legend(fontsize="small")
-    titled(figure, "M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, one random start, first order in the rate")
+    axes[2].set(xlim=(100, 4500), ylim=(0.97 * law.error, 1.005 * law.error))
+    finish(axes[2], "error", TIME, ERROR)
+    titled(
+        figure, f"M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, one random start, first order in the rate\n{INSETS}"
+    )
     data = result.data[["R", "Q", "error"]].isel(run=0)
     data["plateau_R"] = "teacher", law.R
     return figure, data.assign_attrs(
@@ -114,7 +125,7 @@ def _draw_plateau(ax: Axes, t: Array, values: Array, heights: Array, mean: float
     for entry in values.reshape(t.size, -1).T:
         ax.plot(t, entry, lw=0.9)
     ax.set_xlabel(TIME)
-    inset = ax.inset_axes((0.34, 0.58, 0.34, 0.36))
+    inset = ax.inset_axes((0.12, 0.56, 0.34, 0.38))  # where no curve goes
     shown = (t >= window[0]) & (t <= window[1])
     for entry in values[shown].reshape(shown.sum(), -1).T:
         inset.plot(t[shown], entry, lw=0.9)
@@ -124,7 +135,7 @@ def _draw_plateau(ax: Axes, t: Array, values: Array, heights: Array, mean: float
     inset.tick_params(labelsize=7)
 
 
-@PAPER.figure("fig18", "higher-order overlaps on the plateau, with the corrected heights of eq. (98)")
+@PAPER.figure("fig18", "higher-order overlaps on the plateau, with the corrected heights of eq. (98)", claims=("eq98",))
 def figure18(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Orders 4 and 6 of the run of figure 4; dashed: exact heights, dotted: (T⁽ˡ⁾+D⁽ˡ⁾)/(T⁽¹⁾+D⁽¹⁾) times the first."""
 
@@ -139,13 +150,16 @@ def figure18(quick: bool) -> tuple[Figure, xr.Dataset]:
             heights, mean = omega**order @ levels, float(np.mean(omega**order @ averaged))
             _draw_plateau(axes[2 * i + j], t, values, np.atleast_1d(heights), mean, (250, 1000))
             axes[2 * i + j].set_ylabel(f"{name}⁽{'⁴⁶'[i]}⁾")
+            axes[2 * i + j].set_title(f"overlaps {name} of order {order}", fontsize="medium")
             data[f"{name}{order}"] = ("time", "i", f"j_{name}"), values
             data[f"{name}{order}_plateau"] = (f"rows_{name}",), np.atleast_1d(heights)
-    titled(figure, "M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, first order in the rate")
+    titled(figure, f"M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, first order in the rate\n{INSETS}")
     return figure, data
 
 
-@PAPER.figure("fig17", "height of the plateau for several numbers of eigenvalues, against the fixed point")
+@PAPER.figure(
+    "fig17", "height of the plateau for several numbers of eigenvalues, against the fixed point", claims=("eq99",)
+)
 def figure17(quick: bool) -> tuple[Figure, xr.Dataset]:
     """L = 2, 8, 10, 12; dashed: the exact fixed point for unequal rows, dotted: rows averaged."""
 
@@ -161,15 +175,17 @@ def figure17(quick: bool) -> tuple[Figure, xr.Dataset]:
         ax.axhline(law.error, color=f"C{i}", ls="--", lw=0.8)
         ax.axhline(averaged[-1], color=f"C{i}", ls=":", lw=0.8)
     low, high = min(heights), max(heights)
-    ax.set(ylim=(low - 0.3 * (high - low), high + 0.6 * (high - low)), xlabel=TIME, ylabel=ERROR)
-    ax.set_title("M = K = 4, N = 7000; dashed: fixed point, dotted: with averaged rows", fontsize="medium")
-    ax.legend()
+    ax.set_ylim(low - 0.3 * (high - low), high + 0.6 * (high - low))
+    finish(ax, "dashed: fixed point, dotted: with averaged rows", TIME, ERROR)
+    titled(figure, "M = K = 4, N = 7000, η = 0.1, β = 0.25, first order in the rate")
     coords = {"L": numbers, "time": times}
     values = {"error": (("L", "time"), curves), "plateau": ("L", heights), "plateau_averaged": ("L", averaged)}
     return figure, xr.Dataset(values, coords)
 
 
-@PAPER.figure("fig19", "length of the plateau, predicted from its start at α = 500")
+@PAPER.figure(
+    "fig19", "length of the plateau, predicted from its start at α = 500", claims=("escape-time", "plateau-shortens")
+)
 def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Left: M = 4 and L = 2, 4, 6, 8. Right: L = 10 and M = 2, 3, 4, 6, 8 (the paper does not say which L)."""
 
@@ -193,17 +209,21 @@ def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
             ax.plot(times, curves[-1], color=f"C{i}", label=f"{name} = {n}")
             ax.axvline(ends[-1], color=f"C{i}", ls="--", lw=0.9)
         ax.axvline(500, color="k", lw=0.9)
-        ax.set(xlabel=TIME, ylabel=ERROR, xlim=(0, times[-1]), ylim=shown)
-        ax.legend(fontsize="small")
+        ax.set(xlim=(0, times[-1]), ylim=shown)
+        finish(ax, "M = K = 4" if name == "L" else "L = 10", TIME, ERROR)
         data[f"error_{name}"] = (name, f"time_{name}"), curves
         data[f"end_{name}"] = name, ends
         data = data.assign_coords({name: numbers, f"time_{name}": times})
-    words = "N = 7000, σ = 0.01, β = 0.25, η = 0.1, first order; dashed: predicted end of the plateau"
-    titled(figure, words + (" (quick: the paper has M = 2 to 8)" if quick else ""))
+    words = "N = 7000, σ = 0.01, β = 0.25, η = 0.1, first order in the rate; dashed: predicted end of the plateau"
+    titled(figure, words + "\nquick: M = 2 and 3 instead of 2 to 8" * quick)
     return figure, data
 
 
-@PAPER.figure("fig5", "plateaus of SGD with one eigenvalue per dimension: against the width, and against their number")
+@PAPER.figure(
+    "fig5",
+    "plateaus of SGD with one eigenvalue per dimension: against the width, and against their number",
+    claims=("plateau-shortens", "escape-scaling"),
+)
 def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
     """η = .01, σ = 1e-6, β = .25; dashed: the height of the fixed point for the teacher drawn."""
 
@@ -225,13 +245,12 @@ def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
             heights.append(ov.laws.plateau(problem, start.T).error)
             ax.plot(times, curves[-1], color=f"C{i}", label=f"{name} = {number}")
             ax.axhline(heights[-1], color=f"C{i}", ls="--", lw=0.8)
-        ax.set(xlabel=TIME, ylabel=ERROR, ylim=(0, 1.6 * max(heights)))
-        ax.legend(fontsize="small")
+        ax.set_ylim(0, 1.6 * max(heights))
+        finish(ax, f"L = N = {n}" if name == "M" else f"M = K = {3 if quick else 6}, N = {n}", TIME, ERROR)
         data[f"error_{name}"] = (name, f"time_{name}"), curves
         data[f"plateau_{name}"] = name, heights
         data = data.assign_coords({name: numbers, f"time_{name}": times})
-    axes[0].set_title(f"L = N = {size}")
-    axes[1].set_title(f"M = K = {3 if quick else 6}, N = {size if quick else 500}")
-    words = f"one run of SGD each, β = 0.25, η = {rate:g}, σ = 1e-6"
-    titled(figure, words + (" (quick: the paper has L = N = 512, M = 6 to 40, η = 0.01)" if quick else ""))
+    words = f"one run of SGD each, β = 0.25, η = {rate:g}, σ = 1e-6; dashed: height of the fixed point"
+    less = "\nquick: N = 64 instead of 512 and 500, M = 2 and 3 instead of 6 to 40, η = 0.1 instead of 0.01"
+    titled(figure, words + less * quick)
     return figure, data

@@ -84,20 +84,30 @@ def draw(settings: list[tuple[float, float, float]], kinds: tuple[str, ...]) -> 
     return figure, data
 
 
-@PAPER.figure("fig7", "sum against integral for rates 1/(2 omega_1) and 1e-5, with its corrections")
+@PAPER.figure(
+    "fig7",
+    "sum against integral for rates 1/(2 omega_1) and 1e-5, with its corrections",
+    claims=("bound", "bound-late"),
+)
 def fig7(quick: bool) -> tuple[Figure, xr.Dataset]:
     """β = .5; 1/(2 ω₊) is .0095."""
     rate = 1 / (2 * ov.PowerLaw(N, 0.5).eigenvalues[0])
     return draw([(0.5, rate, 50.0), (0.5, 1e-5, 5000.0)], ("integral", "ends", "bound"))
 
 
-@PAPER.figure("fig8", "sum against integral at rate 0.01 for exponents 0.5 and 0.01, with its corrections")
+@PAPER.figure(
+    "fig8", "sum against integral at rate 0.01 for exponents 0.5 and 0.01, with its corrections", claims=("bound-late",)
+)
 def fig8(quick: bool) -> tuple[Figure, xr.Dataset]:
     """η = .01."""
     return draw([(0.5, 0.01, 300.0), (0.01, 0.01, 300.0)], ("integral", "ends"))
 
 
-@PAPER.figure("fig9", "sum against integral, and the integral with its first Gamma function only")
+@PAPER.figure(
+    "fig9",
+    "sum against integral, and the integral with its first Gamma function only",
+    claims=("time-exponent-linear",),
+)
 def fig9(quick: bool) -> tuple[Figure, xr.Dataset]:
     """η = .01, β = 1 and .01."""
     return draw([(1.0, 0.01, 50.0), (0.01, 0.01, 50.0)], ("integral", "first_gamma"))

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from ..panels import TIME, panels, step_times, titled
+from ..panels import ERROR, TIME, panels, step_times, titled
 from .model import LABELS, SIZE, STEPS, problem, start
 from .paper import PAPER
 
@@ -39,7 +39,7 @@ Array = NDArray[np.float64]
 SEED = 5
 COMPONENTS, BOUND = 2, 9.0
 SATURATED = 0.05  # share of the whole change of the error that is left when training counts as complete
-TITLES = {"error": r"error $\epsilon_g$", "Q": "$Q$", "R": "$R$", "v": "$v$"}
+TITLES = {"error": ERROR, "Q": "$Q$", "R": "$R$", "v": "$v$"}
 STYLES: dict[str, dict[str, Any]] = {
     "mixture": {"lw": 1.4, "label": "SGD, mixture"},
     "gaussian": {"lw": 0.7, "alpha": 0.6, "label": "SGD, normal latent"},
@@ -166,6 +166,7 @@ def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset
     "fig2",
     "training on a mixture as it is, and the Gaussian equations; whether a label is drawn for a sample or for each "
     "coordinate is open in print: both are shown; activation and start are chosen here",
+    claims=("un-standardised", "conditional"),
 )
 def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     """m = 2, α = 9."""
@@ -176,6 +177,7 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     "fig4",
     "figure 2 for a standardised mixture: on the Gaussian equations for a label per coordinate only; each coordinate "
     "has its own mean and deviation, which print leaves open",
+    claims=("standardised", "conditional"),
 )
 def fig4(quick: bool) -> tuple[Figure, xr.Dataset]:
     """m = 2, α = 9."""

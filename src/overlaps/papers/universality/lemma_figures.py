@@ -91,6 +91,7 @@ def draw_means(ax: Axes, name: str, means: Array, exact: Array, samples: int, co
     "figS1",
     "means of f(x) under standardised mixtures and N(0, 1), equal for odd f and symmetric mixtures only; the printed "
     "mixture is not given, three are chosen here",
+    claims=("lemma-V.3",),
 )
 def figS1(quick: bool) -> tuple[Figure, xr.Dataset]:
     """f = erf, ReLU, sign; mixtures of two components of equal and of unequal weight, and of four."""
@@ -124,6 +125,7 @@ def figS1(quick: bool) -> tuple[Figure, xr.Dataset]:
     "figS2",
     "divergence of mixtures from N(0, I) against α; whether of one coordinate or of the vector is open in print: both "
     "are shown",
+    claims=("kl",),
 )
 def figS2(quick: bool) -> tuple[Figure, xr.Dataset]:
     """α from 1/4 to 9, m = 2, 4, 8."""

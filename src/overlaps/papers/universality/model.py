@@ -19,6 +19,7 @@ import overlaps as ov
 
 SIZE, STEPS, RATE = 1000, 100_000, 0.2
 VARIABLES = ("Q", "R", "v")  # that the paper compares
+NAMES = {"erf": "erf", "relu": "ReLU"}  # of activations
 LABELS = {"sample": "one label per sample", "coordinate": "a label per coordinate"}  # readings of eq. (17)
 
 

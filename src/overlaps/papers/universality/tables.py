@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..estimates import mean_error
 from ..panels import panels, titled
-from .model import LABELS
+from .model import LABELS, NAMES
 from .paper import PAPER
 from .printed import TABLES
 from .sweep import ENTRIES, Scale, baseline, distances
@@ -107,7 +107,7 @@ def table_figure(activation: str, quick: bool) -> tuple[Figure, xr.Dataset]:
         ]
         title = f"here, {what}: mean ± standard error (mean over the half selected as in the paper)"
         draw(ax, title, rows, [*cells, text(mine["size"].values)])
-    titled(figure, f"{activation}, m = {COMPONENTS}, standardised, {data.attrs['parameters']}")
+    titled(figure, f"{NAMES[activation]}, m = {COMPONENTS}, standardised, {data.attrs['parameters']}")
     return figure, data
 
 
@@ -115,13 +115,14 @@ def table_figure(activation: str, quick: bool) -> tuple[Figure, xr.Dataset]:
     "table1",
     "tLog-RMSE of every entry for standardised mixtures of two components, erf, as printed and for both readings of "
     "the label; all mixtures, and the half that the paper would select",
+    claims=("tables-alpha", "tables-level", "tables-symmetry"),
 )
 def table1(quick: bool) -> tuple[Figure, xr.Dataset]:
     """α from 0 to 9."""
     return table_figure("erf", quick)
 
 
-@PAPER.figure("table2", "table I for ReLU")
+@PAPER.figure("table2", "table I for ReLU", claims=("tables-alpha", "tables-level", "tables-symmetry"))
 def table2(quick: bool) -> tuple[Figure, xr.Dataset]:
     """α from 0 to 9."""
     return table_figure("relu", quick)

@@ -1,0 +1,228 @@
+"""The gallery: drawn once, again only if the code has changed, whatever happens to a single figure; and complete."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+import xarray as xr
+
+import overlaps as ov
+import workers
+from overlaps import papers
+from overlaps.papers import gallery
+from overlaps.papers.fingerprint import closure
+
+FOLDER = Path(__file__).parents[1] / "docs" / "gallery"
+MODULES = sorted(
+    {f.make.__module__.removeprefix("overlaps.") for p in papers.papers().values() for f in p.figures.values()}
+)
+
+
+class Drawings:
+    """A paper of two cheap figures that count how often they are made; `trouble` is raised by the second."""
+
+    def __init__(self) -> None:
+        self.made: list[str] = []
+        self.trouble: BaseException | None = None
+        self.paper = papers.Paper("fake", "A fake", "nobody, nowhere")
+        self.paper.claim("c*", statement="x_1 < |y| costs $2, see `ov.laws.x_1`", expected="fails")(
+            lambda quick: papers.Measurement("fails", 1.0, 0.1)
+        )
+        for name in ("fig1", "fig2"):
+            self.paper.figure(name, f"the caption of {name}", claims=("c*",))(self.maker(name))
+
+    def maker(self, name: str):
+        def make(quick: bool):
+            import matplotlib.pyplot as plt
+
+            self.made.append(name)
+            figure, ax = plt.subplots()
+            if name == "fig2" and self.trouble is not None:
+                raise self.trouble
+            ax.plot([0, 1])
+            figure.suptitle("a line" + "\nquick: one line instead\nof two" * quick)
+            return figure, xr.Dataset({"y": ("x", np.arange(2.0))})
+
+        return make
+
+
+@pytest.fixture
+def fake(monkeypatch: pytest.MonkeyPatch) -> Drawings:
+    drawings = Drawings()
+    monkeypatch.setattr(gallery, "papers", lambda: {"fake": drawings.paper})
+    monkeypatch.setattr(gallery, "fingerprint", lambda module: "first")
+    return drawings
+
+
+def draw(folder: Path, *, quick: bool = True) -> papers.Gallery:
+    return papers.draw_gallery(folder, quick=quick, processes=1)
+
+
+def counts(result: papers.Gallery) -> tuple[int, int, list[str]]:
+    return result.drawn, result.kept, list(result.trouble)
+
+
+def test_a_figure_is_drawn_once(fake: Drawings, tmp_path: Path) -> None:
+    assert counts(draw(tmp_path / "new")) == (2, 0, [])
+    assert counts(draw(tmp_path / "new")) == (0, 2, [])
+    assert fake.made == ["fig1", "fig2"]
+    assert counts(draw(tmp_path / "new", quick=False)) == (2, 0, [])  # at other sizes
+    (tmp_path / "new" / "fake-fig1.webp").unlink()
+    assert counts(draw(tmp_path / "new", quick=False)) == (1, 1, [])
+
+
+def test_changed_code_is_drawn_again(fake: Drawings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    draw(tmp_path)
+    monkeypatch.setattr(gallery, "fingerprint", lambda module: "second")
+    assert counts(draw(tmp_path)) == (2, 0, [])
+    (tmp_path / "fake-fig2.json").write_text('{"code": "sec')  # as one that was being written
+    assert counts(draw(tmp_path)) == (1, 1, [])
+
+
+@pytest.mark.parametrize("error", [ov.InputError("no such thing"), ZeroDivisionError("by zero")])
+def test_one_that_fails_keeps_no_other_from_being_drawn(fake: Drawings, tmp_path: Path, error: Exception) -> None:
+    import matplotlib.pyplot as plt
+
+    fake.trouble = error
+    result = draw(tmp_path)
+    assert counts(result) == (1, 0, ["fake-fig2"]) and str(error) in repr(result)
+    assert "Not drawn yet." in result.page.read_text() and not plt.get_fignums()
+    fake.trouble = None
+    assert counts(draw(tmp_path)) == (1, 1, [])
+    assert "Not drawn yet." not in result.page.read_text()
+
+
+def test_what_fails_when_drawn_again_keeps_its_old_picture(
+    fake: Drawings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw(tmp_path)
+    monkeypatch.setattr(gallery, "fingerprint", lambda module: "second")
+    fake.trouble = ov.InputError("no such thing")
+    assert counts(draw(tmp_path)) == (1, 0, ["fake-fig2"])
+    assert json.loads((tmp_path / "fake-fig2.json").read_text())["code"] == "first"
+    assert (tmp_path / "fake-fig2.webp").exists()
+
+
+def test_an_interrupted_gallery_goes_on_where_it_was(fake: Drawings, tmp_path: Path) -> None:
+    fake.trouble = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        draw(tmp_path)
+    assert "fake-fig1.webp" in (tmp_path / "index.md").read_text()
+    fake.trouble, fake.made = None, []
+    assert counts(draw(tmp_path)) == (1, 1, []) and fake.made == ["fig2"]
+
+
+def test_page(fake: Drawings, tmp_path: Path) -> None:
+    """Caption, command, what quick leaves out and verdicts; what means something in Markdown is taken as it is."""
+    text = draw(tmp_path).page.read_text()
+    assert "of its\n1 claims 1 fail." in text
+    assert "The caption of fig1." in text and "fake-fig1.webp" in text
+    assert "$ overlaps papers run fake fig1 --quick --out fake-fig1" in text
+    assert "quick: one line instead of two." in text
+    assert r"- **fails**, `c*`: x\_1 \< |y| costs \$2, see `ov.laws.x_1`" in text
+    text = draw(tmp_path, quick=False).page.read_text()
+    assert "--quick --out" not in text and "instead" not in text
+
+
+def test_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A paper stays in one process, figure by figure; one that dies takes a single figure along."""
+
+    def paper(handle: str, *names: str) -> papers.Paper:
+        each = papers.Paper(handle, handle, "nobody")
+        for name in names:
+            each.figure(name, name)(lambda quick: None)
+        return each
+
+    chosen = {"a": paper("a", "1", "2", "3"), "b": paper("b", "4", "dies", "5"), "c": paper("c", "fails")}
+    monkeypatch.setattr(gallery, "papers", lambda: chosen)
+    monkeypatch.setattr(gallery, "fingerprint", lambda module: "first")
+    monkeypatch.setattr(gallery, "_draw", workers.draw)
+    result = papers.draw_gallery(tmp_path, quick=True, processes=2)
+    assert counts(result)[:2] == (5, 0)
+    assert sorted(result.trouble) == ["b-dies", "c-fails"] and "died" in result.trouble["b-dies"]
+    found = {path.name: path.read_text() for path in tmp_path.iterdir() if path.suffix != ".md"}
+    assert sorted(found) == ["a-1", "a-2", "a-3", "b-4", "b-5", "c-fails"]
+    assert found["a-1"] == found["a-2"] == found["a-3"] and found["b-4"] != found["b-5"]
+
+
+# --- what a figure depends on ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_closures(module: str) -> None:
+    """Its own paper, panels and the parts of the library in use; nothing that tells of papers or runs the command."""
+    found = closure(module)
+    handle = module.split(".")[1]
+    assert {module, f"papers.{handle}.paper", "papers.panels", "data", "errors"} <= found
+    mine = {unit for unit in found if unit.startswith("papers.")} - {"papers.panels"}
+    assert all(unit.startswith(f"papers.{handle}.") for unit in mine)
+    assert not found & {"cli", "experiment", "demo", "papers", "__init__"}
+
+
+def test_closures_are_those_of_what_is_used() -> None:
+    late = closure("papers.scaling.late_figures")
+    assert {"macro", "micro", "laws", "papers.scaling.model", "papers.scaling.panels"} <= late
+    assert not late & {"meso", "spectra", "deep", "one_step", "papers.scaling.late_claims"}
+    assert {"spectra", "papers.outliers.xor_claims"} <= closure("papers.outliers.xor_figures")
+    assert "deep" in closure("papers.alignment.deep_figures")
+    assert "deep" not in closure("papers.alignment.score_figures")
+
+
+def test_fingerprints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Comments, docstrings, layout and captions do not count; a number does, in whoever is imported."""
+    from overlaps.papers import fingerprint
+
+    (tmp_path / "papers" / "mine").mkdir(parents=True)
+    monkeypatch.setattr(fingerprint, "PACKAGE", tmp_path)
+    drawing, model, library = (
+        tmp_path / name for name in ("papers/mine/figures.py", "papers/mine/model.py", "macro.py")
+    )
+
+    def digest() -> str:
+        for each in (fingerprint.fingerprint, fingerprint.closure, fingerprint._imported, fingerprint._substance):
+            each.cache_clear()
+        return fingerprint.fingerprint("papers.mine.figures")
+
+    code = '@PAPER.figure("fig1", "{}")\ndef f(quick):\n    """{}"""\n    return g(1)  # {}\n'
+    head = "import overlaps as ov\nfrom .model import g\n"
+    drawing.write_text(head + code.format("a", "b", "c"))
+    model.write_text("import overlaps as ov\ndef g(x):\n    return ov.solve(x)\n")
+    library.write_text("SOLVED = 1\n")
+    (tmp_path / "meso.py").write_text("SAMPLED = 1\n")
+    first = digest()
+    drawing.write_text(head + "\n\n" + code.format("x", "y", "z"))
+    (tmp_path / "meso.py").write_text("SAMPLED = 2\n")
+    assert digest() == first
+    library.write_text("SOLVED = 2\n")
+    second = digest()
+    model.write_text("import overlaps as ov\ndef g(x):\n    return ov.solve(2 * x)\n")
+    third = digest()
+    assert len({first, second, third}) == 3
+    model.write_text("import overlaps as ov\ndef g(x):\n    return getattr(ov, x)\n")  # whatever it may ask for
+    fingerprint._imported.cache_clear()
+    assert {"meso", "laws", "data"} <= fingerprint._imported(model)
+    for each in (fingerprint.fingerprint, fingerprint.closure, fingerprint._imported, fingerprint._substance):
+        each.cache_clear()
+
+
+# --- the gallery of the documentation --------------------------------------------------------------------------------
+
+
+def test_the_gallery_of_the_documentation_is_complete() -> None:
+    """A figure that is new, renamed or described otherwise: `make gallery` draws it and writes the page again."""
+    names = {f"{p.handle}-{figure}" for p in papers.papers().values() for figure in p.figures}
+    for kind in ("webp", "json"):
+        assert {path.stem for path in FOLDER.glob(f"*.{kind}")} == names
+    assert (FOLDER / "index.md").read_text(encoding="utf-8") == gallery.page(FOLDER)
+    assert sum(path.stat().st_size for path in FOLDER.iterdir()) < 6e6
+
+
+def test_the_gallery_of_the_documentation_says_what_it_leaves_out() -> None:
+    """The same words are on the figures; those without are of the paper's sizes."""
+    less = {path.stem: json.loads(path.read_text())["left_out"] for path in FOLDER.glob("*.json")}
+    full = {f"scaling-fig{i}" for i in (4, *range(7, 15), 17, 18, 20)} | {"committee-overlaps", "alignment-fig2"}
+    assert {name for name, words in less.items() if not words} == full
+    assert all("instead of" in words for name, words in less.items() if words)

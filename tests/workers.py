@@ -1,0 +1,14 @@
+"""What the processes of a gallery do in tests: no figure is drawn, and one of them dies."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+
+def draw(handle: str, name: str, folder: Path, quick: bool) -> str:
+    """Leaves a file that names its process; "dies" ends that process, "fails" tells of trouble."""
+    if name == "dies":
+        os._exit(1)
+    (folder / f"{handle}-{name}").write_text(str(os.getpid()))
+    return "trouble" if name == "fails" else ""
