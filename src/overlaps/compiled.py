@@ -39,7 +39,7 @@ class NamedType(types.Dispatcher):
         types.Type.__init__(self, f"Named({', '.join(words)})")
 
     @property
-    def key(self) -> str:
+    def key(self) -> str:  # pyright: ignore[reportIncompatibleMethodOverride]
         return self.name
 
     @property
