@@ -1,4 +1,4 @@
-"""The claims ledger: every paper registered is complete, and a verdict that differs from the record is noticed."""
+"""The claims ledger: a verdict that differs from the record is noticed, and nothing is overwritten or lost."""
 
 from __future__ import annotations
 
@@ -8,14 +8,6 @@ import pytest
 
 import overlaps as ov
 from overlaps import papers
-from overlaps.papers.ledger import VERDICTS
-
-
-@pytest.mark.parametrize("handle", papers.papers())
-def test_papers_are_complete(handle):
-    paper = papers.paper(handle)
-    assert paper.title and paper.citation and paper.figures and paper.claims
-    assert all(claim.statement and claim.expected in VERDICTS for claim in paper.claims.values())
 
 
 def test_claims_of_the_committee_hold():

@@ -319,4 +319,4 @@ def examples() -> tuple[HiddenManifold, ...]:
 
 
 MODEL = HiddenManifold
-REFUSED = ({"ratio": 0.0}, {"features": "round", "ratio": 0.5}, {"nonlinearity": "sine", "ratio": 0.5})
+REFUSED = ({"ratio": 0.0}, {"features": "round", "ratio": 0.5}, {"nonlinearity": "nothing", "ratio": 0.5})

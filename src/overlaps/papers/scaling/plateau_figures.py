@@ -82,7 +82,7 @@ def figure1(quick: bool) -> tuple[Figure, xr.Dataset]:
     data = xr.Dataset({"error": (("L", "time"), curves)}, {"L": numbers, "time": times})
     if runs:
         data["error_sgd"] = ("L", "time"), runs
-    return figure, data
+    return figure, data.assign_attrs(parameters=ax.get_title())
 
 
 @PAPER.figure("fig4", "R, Q and error on the plateau of four erf students, with the heights and the length predicted")
@@ -143,7 +143,7 @@ def figure18(quick: bool) -> tuple[Figure, xr.Dataset]:
             data[f"{name}{order}"] = ("time", "i", f"j_{name}"), values
             data[f"{name}{order}_plateau"] = (f"rows_{name}",), np.atleast_1d(heights)
     titled(figure, "M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, first order in the rate")
-    return figure, data
+    return figure, data.assign_attrs(parameters=figure.get_suptitle())
 
 
 @PAPER.figure("fig17", "height of the plateau for several numbers of eigenvalues, against the fixed point")
@@ -167,7 +167,7 @@ def figure17(quick: bool) -> tuple[Figure, xr.Dataset]:
     ax.legend()
     coords = {"L": numbers, "time": times}
     values = {"error": (("L", "time"), curves), "plateau": ("L", heights), "plateau_averaged": ("L", averaged)}
-    return figure, xr.Dataset(values, coords)
+    return figure, xr.Dataset(values, coords, {"parameters": ax.get_title()})
 
 
 @PAPER.figure("fig19", "length of the plateau, predicted from its start at α = 500")
@@ -201,7 +201,7 @@ def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
         data = data.assign_coords({name: numbers, f"time_{name}": times})
     words = "N = 7000, σ = 0.01, β = 0.25, η = 0.1, first order; dashed: predicted end of the plateau"
     titled(figure, words + (" (quick: the paper has M = 2 to 8)" if quick else ""))
-    return figure, data
+    return figure, data.assign_attrs(parameters=figure.get_suptitle())
 
 
 @PAPER.figure("fig5", "plateaus of SGD with one eigenvalue per dimension: against the width, and against their number")
@@ -235,4 +235,4 @@ def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
     axes[1].set_title(f"M = K = {3 if quick else 6}, N = {size if quick else 500}")
     words = f"one run of SGD each, β = 0.25, η = {rate:g}, σ = 1e-6"
     titled(figure, words + (" (quick: the paper has L = N = 512, M = 6 to 40, η = 0.01)" if quick else ""))
-    return figure, data
+    return figure, data.assign_attrs(parameters=figure.get_suptitle())
