@@ -123,7 +123,8 @@ def test_samples_have_the_statistics_of_the_population(name: str) -> None:
         length = parts @ (variances[mine] * omega.sum() + (means[mine] ** 2).sum(1))
         total += [*z((X[here] ** 2).sum(1)[:, None], length)]
     limit = norm.isf(LEVEL / 2 / (len(scores) + len(total)))
-    assert np.abs(scores).max() < limit and np.abs(total).max() < limit
+    worst = float(np.abs([*scores, *total]).max())
+    assert worst < limit, f"{worst:.1f} standard errors from what the model says; {limit:.1f} are allowed"
 
 
 def z(samples: np.ndarray, expected: Any, slack: Any = 0.0) -> np.ndarray:
