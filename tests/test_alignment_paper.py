@@ -7,19 +7,16 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 from sklearn.datasets import load_digits
 
 import overlaps as ov
+from figures import made
 from overlaps.papers import paper
 from overlaps.papers.alignment import deep_claims, gradient_claims, images, printed, score_claims
 from overlaps.papers.alignment.deep_runs import Training
@@ -132,31 +129,6 @@ def test_theory_of_setup_2_depends_on_a_rotation_through_the_angle_alone() -> No
         np.testing.assert_allclose(*both.mean(name), rtol=1e-6)
 
 
-@cache
-def made(name: str) -> tuple[Figure, xr.Dataset]:
-    figure = PAPER.figures[name]
-    picture, data = figure.make(True, None) if figure.takes_data else figure.make(True)
-    plt.close(picture)
-    return picture, data
-
-
-@pytest.mark.parametrize("name", PAPER.figures)
-def test_figures(name: str, tmp_path: Path) -> None:
-    """Variables are finite numbers that survive a file, axes are labelled, and what is left out is said."""
-    picture, data = made(name)
-    assert data.data_vars and data.attrs["parameters"]
-    for variable in data.data_vars.values():
-        assert np.isfinite(variable.values).all() and variable.attrs["long_name"]
-    if name != "fig2":
-        assert "instead of" in " ".join(text.get_text() for text in picture.findobj(Text))
-    for ax in picture.axes:
-        labelled = ax.get_ylabel() and ax.get_xlabel() and ax.get_legend() is not None
-        assert labelled or not ax.axison
-    data.to_netcdf(tmp_path / "data.nc", engine="h5netcdf")
-    with xr.open_dataset(tmp_path / "data.nc", engine="h5netcdf") as read:
-        xr.testing.assert_equal(read.load(), data)
-
-
 def test_figures_are_all_there() -> None:
     expected = {"fig2", "fig3", "fig4", *(f"figK{i}" for i in range(1, 7)), "table1", "table3", "table4"}
     assert set(PAPER.figures) == expected
@@ -165,7 +137,7 @@ def test_figures_are_all_there() -> None:
 
 def test_figures_show_runs_near_theory() -> None:
     """In units of the deviation of runs, 6 of them: at most four standard errors, or 5 % at this size."""
-    data = made("figK1")[1]
+    data = made("alignment", "figK1")[1]
     for kind in ("ball", "truncated", "sphere"):
         for name in ("alignment", "elasticity"):
             runs, theory = data[f"{kind}_{name}"], data[f"{kind}_theory_{name}"].values
@@ -174,7 +146,7 @@ def test_figures_show_runs_near_theory() -> None:
 
 
 def test_tables_hold_the_mean_of_their_runs() -> None:
-    table = made("table3")[1]
+    table = made("alignment", "table3")[1]
     assert [str(c) for c in table["column"].values][-5:] == [*(f"Recall@{k}" for k in (1, 2, 4, 8)), "avg. align"]
     one = table.sel(column="Recall@1")
     assert float(one["mean"]) == pytest.approx(float(one["seed"].mean()))
@@ -187,6 +159,7 @@ def test_full_scales_are_those_of_the_paper() -> None:
     even = [e for e in full.e if abs(10 * e - round(10 * e)) < 1e-9]
     assert (full.size, full.runs, len(full.c), len(even)) == (2048, 30, 300, 19)
     assert "instead" not in full.note() and min(full.c) == 0
+    assert "instead of" in Scale.of(True).note()
     assert Training.pair(False)[:3] == (20, 4, 48) and Training.metric(False)[:2] == (30, 4)
 
 

@@ -6,18 +6,14 @@ Runs have fixed seeds. Tests of means and variances here are at z = 5, 6e-7 each
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-import xarray as xr
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 
 import overlaps as ov
+from figures import made
 from ledger import patched
 from overlaps.papers import paper
 from overlaps.papers.comparison import (
@@ -171,40 +167,19 @@ def test_entries_that_count() -> None:
     assert entries.tolist() == [[*range(4), *range(4), 0, 1, 3, *[0, 1, 3] * 4, 1, 1]]
 
 
-@cache
-def made(name: str) -> tuple[Figure, xr.Dataset]:
-    figure, data = PAPER.figures[name].make(True)
-    plt.close(figure)
-    return figure, data
-
-
-@pytest.mark.parametrize("name", ["fig1", "fig2", "fig3"])
-def test_figures(name: str, tmp_path: Path) -> None:
-    """Curves are variables of finite numbers that survive a file, axes are labelled, and what is left out is said."""
-    figure, data = made(name)
-    assert data.data_vars and data.attrs["parameters"] and "not given in print" in PAPER.figures[name].caption
-    for variable in data.data_vars.values():
-        assert np.isfinite(variable.values).all() and variable.attrs["long_name"]
-    assert "instead of" in " ".join(text.get_text() for text in figure.findobj(Text))
-    for ax in figure.axes:
-        assert ax.get_ylabel() and ax.get_xlabel() and ax.get_legend() is not None
-    figure.canvas.draw()
-    data.to_netcdf(tmp_path / "data.nc", engine="h5netcdf")
-    with xr.open_dataset(tmp_path / "data.nc", engine="h5netcdf") as read:
-        xr.testing.assert_equal(read.load(), data)
-
-
 def test_full_scales_are_those_of_the_paper() -> None:
     full = training_figures.Scale.of(False)
     assert full.formed and len(full.cases) == 4 and training_figures.SAMPLES == (10_000, 1000)
     assert fluctuation_figures.Scale.of(False).samples == 2000
     assert "instead" not in full.note() + fluctuation_figures.Scale.of(False).note()
+    assert all("instead of" in module.Scale.of(True).note() for module in (training_figures, fluctuation_figures))
+    assert all("not given in print" in figure.caption for figure in PAPER.figures.values())
 
 
 def test_figures_1_and_2_show_runs_near_theory() -> None:
     """m Var is below .06 here (γ = .1 has the most): five standard deviations."""
     for name in ("fig1", "fig2"):
-        data = made(name)[1]
+        data = made("comparison", name)[1]
         assert (np.abs(data["run"] - data["theory"]) < 5 * np.sqrt(0.06 / data["samples"])).all()
 
 
@@ -213,13 +188,13 @@ def test_figure_2_is_the_stored_theory() -> None:
     with np.load(DATA / "dmft_gamma1.0_m10000.npz") as file:
         for case, key in (("ReLU, square loss", "relu_square"), ("soft ReLU, logistic loss", "softplus_logistic")):
             for s in (0.0, 0.5, 0.9):
-                stored, mine = file[f"{key}_{s}"][0], made("fig2")[1]["theory"].sel(case=case, momentum=s)
+                stored, mine = file[f"{key}_{s}"][0], made("comparison", "fig2")[1]["theory"].sel(case=case, momentum=s)
                 assert np.abs(mine - stored).max() < 0.01 * stored.max() + 1e-4
 
 
 def test_figure_3_shows_that_one_pass_is_not_enough() -> None:
-    data = made("fig3")[1].isel(step=slice(1, None))
-    assert (data["theory"] == made("fig3")[1]["theory"].isel(step=slice(1, None))).all()
+    data = made("comparison", "fig3")[1].isel(step=slice(1, None))
+    assert (data["theory"] == made("comparison", "fig3")[1]["theory"].isel(step=slice(1, None))).all()
     assert (np.abs(data["theory"] - data["training"]) < 4 * data["training_error"] + 0.02 * data["theory"]).all()
     assert (data["one_pass"] > 1.1 * data["theory"]).all() and (data["zero"] > 1.4 * data["theory"]).all()
     assert (np.abs(data["continued"] - data["training"]) < 4 * data["continued_error"]).all()

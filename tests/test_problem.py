@@ -37,7 +37,7 @@ def spectra(draw: st.DrawFn) -> Any:
 @st.composite
 def committees(draw: st.DrawFn, student: bool) -> ov.Committee:
     units = draw(st.integers(1, 5))
-    name = draw(st.sampled_from(["erf", "relu", "linear", "tanh", "softplus"]))
+    name = draw(st.sampled_from(sorted(ov.activations.BUILT_IN)))
     readout = draw(numbers | st.lists(numbers, min_size=units, max_size=units))
     return ov.Committee(units, name, readout, draw(st.booleans()) if student else False)
 
@@ -173,11 +173,6 @@ def test_power_law_has_mean_one() -> None:
     assert ratios == pytest.approx((np.arange(1, 10) / np.arange(2, 11)) ** 1.25)
 
 
-def test_inputs_want_a_spectrum() -> None:
-    with pytest.raises(ov.InputError, match="spectrum: expected Isotropic"):
-        ov.GaussianInputs(spectrum=[1.0, 2.0])  # pyright: ignore[reportArgumentType]
-
-
 # --- the problem itself ----------------------------------------------------------------------------------------------
 
 
@@ -193,15 +188,10 @@ def test_parts_of_the_wrong_kind(field: str) -> None:
     ("options", "words"),
     [
         ({"readout_rate": 0.1}, "readout_rate: has no effect on a fixed readout"),
-        ({"readout_rate": -0.1, "train_readout": True}, "readout_rate: expected a number of at least 0"),
-        ({"decay": -1.0}, "decay: expected a number of at least 0"),
-        ({"rate": 0.0}, "rate: expected a number above 0"),
         ({"label_noise": -1.0}, "label_noise: expected a number of at least 0"),
         ({"loss": "cube"}, "unknown loss 'cube'"),
         ({"loss": len}, "loss: expected a name or an overlaps.Loss"),
         ({"activation": 3}, "activation: expected a name or an overlaps.Activation"),
-        ({"readout": [1.0, float("nan")]}, r"readout\[1\]: expected a finite number"),
-        ({"readout": np.ones(3)}, "readout: expected one number or 2"),
     ],
 )
 def test_bad_problems(options: dict[str, Any], words: str) -> None:

@@ -10,18 +10,16 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 from scipy.integrate import quad
 
 import overlaps as ov
+from figures import made, words
 from overlaps import papers
 from overlaps.papers.scaling import formula_claims, linear_claims, partial, printed, sum_figures
 from overlaps.papers.scaling.linear_figures import mode_spectrum
 
 PAPER = papers.paper("scaling")
 DATA = Path(__file__).parent / "data"
-FIGURES = ("fig2", "fig3", *(f"fig{i}" for i in range(7, 17)))
 REDUCED = ("fig2", "fig3", "fig15", "fig16")
 Z = 4.9
 
@@ -33,37 +31,20 @@ def z_scores(runs: np.ndarray, exact: np.ndarray) -> np.ndarray:
 # --- figures ---------------------------------------------------------------------------------------------------------
 
 
-def words(figure: Figure) -> str:
-    return " ".join(text.get_text() for text in figure.findobj(Text))
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_figures(name: str) -> None:
-    """Every curve is a variable of finite numbers, and a quick figure says what it leaves out."""
-    made = PAPER.figures[name]
-    figure, data = made.make(True, None) if made.takes_data else made.make(True)
-    try:
-        assert data.data_vars and data.attrs
-        assert all(np.isfinite(data[v].values).all() for v in data.variables)
-        assert ("instead of" in words(figure)) == (name in REDUCED)
-        for ax in figure.axes:
-            assert ax.get_xlabel() and ax.get_ylabel() and ax.get_legend() is not None
-        figure.canvas.draw()
-    finally:
-        plt.close(figure)
+@pytest.mark.parametrize("name", REDUCED)
+def test_a_quick_figure_says_what_it_leaves_out(name: str) -> None:
+    assert "instead of" in words(made("scaling", name)[0])
 
 
 def test_shipped_data_are_called_what_they_are() -> None:
     for name in ("fig3", "fig14"):
-        figure, data = PAPER.figures[name].make(True, None)
-        plt.close(figure)
+        figure, data = made("scaling", name)
         assert "digits, not CIFAR-5m" in words(figure) and "digits" in data.attrs["data"]
 
 
 def test_real_rows_meet_the_measured_spectrum() -> None:
     """Only second moments matter at small rates: 10 runs on digits, three N_l, within the spread over weights."""
-    figure, data = PAPER.figures["fig3"].make(True, None)
-    plt.close(figure)
+    data = made("scaling", "fig3")[1]
     runs = data["real_sgd"].transpose("run_right", ...).values
     assert np.abs(z_scores(runs, data["real_small_rate"].values)).max() < Z
 

@@ -7,19 +7,17 @@ those that do not are at three times the floor or more.
 
 from __future__ import annotations
 
-from functools import cache, partial
+from functools import partial
 from itertools import pairwise
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 import xarray as xr
-from matplotlib.figure import Figure
-from matplotlib.text import Text
 from scipy.integrate import quad
 from scipy.stats import norm
 
 import overlaps as ov
+from figures import made
 from overlaps.papers.universality import dynamics_figures, lemma_figures, sweep, tables
 from overlaps.papers.universality.model import problem, start
 from overlaps.papers.universality.paper import PAPER
@@ -29,15 +27,8 @@ FIGURES = ("fig2", "fig3", "fig4", "fig5", "figS1", "figS2", "figS3", "figS4", "
 NOISE = 200**-0.5  # N^-1/2, the order of the fluctuations of one run
 
 
-@cache
-def made(name: str) -> tuple[Figure, xr.Dataset]:
-    figure, data = PAPER.figures[name].make(True)
-    plt.close(figure)
-    return figure, data
-
-
 def quick(name: str) -> xr.Dataset:
-    return made(name)[1]
+    return made("universality", name)[1]
 
 
 def rms(values: xr.DataArray) -> float:
@@ -46,23 +37,6 @@ def rms(values: xr.DataArray) -> float:
 
 def test_all_are_there() -> None:
     assert set(FIGURES) <= set(PAPER.figures)
-
-
-@pytest.mark.parametrize("name", FIGURES)
-def test_figures(name: str, tmp_path) -> None:
-    """Curves are variables of finite numbers that survive a file, axes are labelled, and what is left out is said."""
-    figure, data = made(name)
-    assert data.data_vars and data.attrs["parameters"]
-    for variable in data.data_vars.values():
-        assert np.isfinite(variable.values).all()
-        assert variable.attrs.get("long_name") or variable.attrs.get("units")
-    assert "instead of" in " ".join(text.get_text() for text in figure.findobj(Text))
-    for ax in figure.axes:
-        assert name.startswith("table") or (ax.get_ylabel() and ax.get_xlabel())
-    figure.canvas.draw()
-    data.to_netcdf(tmp_path / "data.nc", engine="h5netcdf")
-    with xr.open_dataset(tmp_path / "data.nc", engine="h5netcdf") as read:
-        xr.testing.assert_equal(read.load(), data)
 
 
 def test_captions_say_what_is_open() -> None:
@@ -78,6 +52,7 @@ def test_full_scales_are_those_of_the_paper() -> None:
     assert full.times[0] == 0.001 and full.times[-1] == 100 and "instead" not in full.note()
     shown = dynamics_figures.Scale.of(False)
     assert (shown.size, shown.runs, shown.grid[-1]) == (1000, 10, 100.0) and "instead" not in shown.note()
+    assert all("instead of" in module.Scale.of(True).note() for module in (sweep, dynamics_figures))
 
 
 @pytest.mark.parametrize("name", ["error", "Q", "R", "v"])
@@ -215,7 +190,7 @@ def test_tables(name: str, figure: str) -> None:
 
 
 def test_tables_show_numbers() -> None:
-    cells = [cell for ax in made("table1")[0].axes for cell in ax.tables[0].get_celld().values()]
+    cells = [cell for ax in made("universality", "table1")[0].axes for cell in ax.tables[0].get_celld().values()]
     shown = {cell.get_text().get_text() for cell in cells}
     assert {"0.090", "0.995", "α = 9"} <= shown
     found = quick("table1").sel(label="sample", bound=9, entry="R00")

@@ -328,5 +328,5 @@ MODEL = HiddenManifold
 REFUSED = (
     {"latent_ratio": 0.0},
     {"features": "round", "latent_ratio": 0.5},
-    {"nonlinearity": "sine", "latent_ratio": 0.5},
+    {"nonlinearity": "nothing", "latent_ratio": 0.5},
 )

@@ -86,7 +86,8 @@ def figure6(quick: bool) -> tuple[Figure, xr.Dataset]:
     )
     for name, values in said.items():
         data[f"late_{name}"] = "later", values
-    return figure, data.assign_coords(later=later)
+    titles = "; ".join(ax.get_title() for ax in axes)
+    return figure, data.assign_coords(later=later).assign_attrs(parameters=titles)
 
 
 @PAPER.figure(
@@ -121,4 +122,4 @@ def figure20(quick: bool) -> tuple[Figure, xr.Dataset]:
     axes[0].set_yscale("log")
     finish(axes[0], "equation of motion", TIME, ERROR)
     titled(figure, "K = M = 2, η = 0.25, β = 1, typical teacher, first order in the rate")
-    return figure, data
+    return figure, data.assign_attrs(parameters=figure.get_suptitle())

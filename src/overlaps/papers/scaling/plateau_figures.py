@@ -85,7 +85,7 @@ def figure1(quick: bool) -> tuple[Figure, xr.Dataset]:
     data = xr.Dataset({"error": (("L", "time"), curves)}, {"L": numbers, "time": times})
     if runs:
         data["error_sgd"] = ("L", "time"), runs
-    return figure, data
+    return figure, data.assign_attrs(parameters=ax.get_title())
 
 
 @PAPER.figure(
@@ -154,7 +154,7 @@ def figure18(quick: bool) -> tuple[Figure, xr.Dataset]:
             data[f"{name}{order}"] = ("time", "i", f"j_{name}"), values
             data[f"{name}{order}_plateau"] = (f"rows_{name}",), np.atleast_1d(heights)
     titled(figure, f"M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, first order in the rate\n{INSETS}")
-    return figure, data
+    return figure, data.assign_attrs(parameters=figure.get_suptitle())
 
 
 @PAPER.figure(
@@ -180,7 +180,7 @@ def figure17(quick: bool) -> tuple[Figure, xr.Dataset]:
     titled(figure, "M = K = 4, N = 7000, η = 0.1, β = 0.25, first order in the rate")
     coords = {"L": numbers, "time": times}
     values = {"error": (("L", "time"), curves), "plateau": ("L", heights), "plateau_averaged": ("L", averaged)}
-    return figure, xr.Dataset(values, coords)
+    return figure, xr.Dataset(values, coords, {"parameters": ax.get_title()})
 
 
 @PAPER.figure(
@@ -216,7 +216,7 @@ def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
         data = data.assign_coords({name: numbers, f"time_{name}": times})
     words = "N = 7000, σ = 0.01, β = 0.25, η = 0.1, first order in the rate; dashed: predicted end of the plateau"
     titled(figure, words + "\nquick: M = 2 and 3 instead of 2 to 8" * quick)
-    return figure, data
+    return figure, data.assign_attrs(parameters=figure.get_suptitle())
 
 
 @PAPER.figure(
@@ -253,4 +253,4 @@ def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
     words = f"one run of SGD each, β = 0.25, η = {rate:g}, σ = 1e-6; dashed: height of the fixed point"
     less = "\nquick: N = 64 instead of 512 and 500, M = 2 and 3 instead of 6 to 40, η = 0.1 instead of 0.01"
     titled(figure, words + less * quick)
-    return figure, data
+    return figure, data.assign_attrs(parameters=figure.get_suptitle())

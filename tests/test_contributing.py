@@ -1,0 +1,112 @@
+"""The files shown in CONTRIBUTING.md pass all contracts where they are put, and do not with a mistake in them."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+import overlaps as ov
+
+ROOT = Path(__file__).parent.parent
+CONTRACTS = Path(__file__).parent / "contracts"
+SHOWN = {
+    Path(path): text
+    for path, text in re.findall(
+        r"^```python\n# src/(\S+\.py)\n(.*?)^```$", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S
+    )
+}
+SINE, LOG_COSH, SPIKED, HEIGHTS = SHOWN
+NAMES = {SINE: "sine", LOG_COSH: "log-cosh", SPIKED: "SpikedInputs", HEIGHTS: "committee-heights"}
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    """A copy of the library with the files in place, and with what Numba has compiled of it, so far as it is whole."""
+    passing = shutil.ignore_patterns("*.pyc*", "*.tmp.*")
+    shutil.copytree(Path(ov.__file__).parent, tmp_path / "overlaps", ignore=passing)
+    for path, text in SHOWN.items():
+        assert not (tmp_path / path).exists() and (tmp_path / path.parent).is_dir()
+        (tmp_path / path).write_text(text)
+    return tmp_path
+
+
+def outcomes(library: Path, chosen: str) -> dict[str, bool]:
+    """By name, whether each of the chosen contracts passed."""
+    report = library / "report.xml"
+    command = [sys.executable, "-m", "pytest", str(CONTRACTS), "-k", chosen, "-p", "no:cacheprovider"]
+    done = subprocess.run(
+        [*command, f"--junitxml={report}"],
+        env={**os.environ, "PYTHONPATH": str(library)},
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode in (0, 1), done.stdout + done.stderr
+    cases = ElementTree.parse(report).iter("testcase")
+    return {case.attrib["name"]: case.find("failure") is None and case.find("error") is None for case in cases}
+
+
+def changed(library: Path, path: Path, *changes: tuple[str, str]) -> None:
+    text = SHOWN[path]
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    (library / path).write_text(text)
+
+
+def test_files_are_whole() -> None:
+    assert [path.parts[1] for path in SHOWN] == ["activations", "losses", "data", "papers"]
+
+
+def test_files_pass_the_contracts_of_their_folder(library: Path) -> None:
+    found = outcomes(library, " or ".join(NAMES.values()))
+    assert all(found.values()), [name for name, passed in found.items() if not passed]
+    count = {name: sum(f"[{name}" in test for test in found) for name in NAMES.values()}
+    assert count == {"sine": 7, "log-cosh": 6, "SpikedInputs": 2 * 4 + 3, "committee-heights": 2}
+
+
+@pytest.mark.parametrize(
+    ("path", "change", "message"),
+    [
+        (SINE, ("math.cos(x)", "math.sin(x)"), "activation 'sine': derivative(-3.1)"),
+        (SINE, ('"sine"', '"sinus"'), "sine.py: calls itself 'sinus'"),
+        (LOG_COSH, ("math.tanh(f - y)", "math.tanh(y - f)"), "loss 'log-cosh': slope(-2.3, -0.6)"),
+        (LOG_COSH, ("1.0 - t * t", "1.0 + t * t"), "loss 'log-cosh': bend(-2.3, -0.6)"),
+    ],
+)
+def test_wrong_derivatives_and_names_are_not_even_loaded(library, path, change, message) -> None:
+    changed(library, path, change)
+    done = subprocess.run(
+        [sys.executable, "-c", "import overlaps.losses"],
+        env={**os.environ, "PYTHONPATH": str(library)},
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode and message in done.stderr
+
+
+def test_other_mistakes_are_found_by_the_contracts(library: Path) -> None:
+    """A kink that is not declared, a refusal that names the wrong field, a claim that there is not."""
+    changed(
+        library,
+        SINE,
+        ("return math.sin(x)", "return abs(math.sin(x))"),
+        ("return math.cos(x)", "return math.copysign(math.cos(x), math.sin(2.0 * x))"),
+    )
+    changed(library, SPIKED, ("self.share >= 1", "self.share > 1"))
+    changed(library, HEIGHTS, ('"plateau",', '"plateaux",'))
+    found = outcomes(library, "(kinks and sine) or (refused and SpikedInputs) or (claims and committee-heights)")
+    assert found == {
+        "test_all_kinks_are_declared[sine]": False,
+        "test_what_is_outside_its_domain_is_refused_by_field[SpikedInputs-0]": True,
+        "test_what_is_outside_its_domain_is_refused_by_field[SpikedInputs-1]": True,
+        "test_what_is_outside_its_domain_is_refused_by_field[SpikedInputs-2]": False,
+        "test_figures_show_claims[committee-heights]": False,
+    }
