@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 
-def draw(handle: str, name: str, folder: Path, quick: bool) -> str:
+def draw(handle: str, name: str, code: str, folder: Path, quick: bool) -> str:
     """Leaves a file that names its process; "dies" ends that process, "fails" tells of trouble."""
     if name == "dies":
         os._exit(1)

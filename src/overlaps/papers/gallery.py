@@ -76,7 +76,7 @@ class Gallery:
         return "\n".join([*lines, *(f"  {name}: {words}" for name, words in self.trouble.items())])
 
 
-Task = tuple[str, str]  # handle and figure
+Task = tuple[str, str, str]  # handle, figure, and the code that it depends on
 
 
 def draw_gallery(folder: Path, *, quick: bool = False, processes: int | None = None) -> Gallery:
@@ -91,16 +91,18 @@ def draw_gallery(folder: Path, *, quick: bool = False, processes: int | None = N
     from tqdm.auto import tqdm
 
     folder.mkdir(parents=True, exist_ok=True)
-    wanted = {each.handle: _missing(each, folder, quick) for each in papers().values()}
+    # figures of one paper share runs, so they stay in one process, which takes the longest list left, at the end
+    queue = sorted((tasks for each in papers().values() if (tasks := _missing(each, folder, quick))), key=len)
     count = sum(len(each.figures) for each in papers().values())
-    kept = count - sum(map(len, wanted.values()))
-    # figures of one paper share runs, so they stay in one process; the longest lists first
-    queue = sorted(([(handle, name) for name in names] for handle, names in wanted.items() if names), key=len)
+    kept = count - sum(map(len, queue))
     trouble: dict[str, str] = {}
     try:
         with tqdm(total=count, initial=kept, desc="gallery", unit="figure", disable=None) as bar:
-            for (handle, name), words in _drawn_one_by_one(
-                queue, folder, quick, processes or os.cpu_count() or 1, lambda task: bar.set_postfix_str("-".join(task))
+            for (handle, name, _), words in _drawn_one_by_one(
+                queue,
+                lambda task: bar.set_postfix_str(f"{task[0]}-{task[1]}"),
+                (folder, quick),
+                processes or os.cpu_count() or 1,
             ):
                 if words:
                     trouble[f"{handle}-{name}"] = words
@@ -111,18 +113,15 @@ def draw_gallery(folder: Path, *, quick: bool = False, processes: int | None = N
     return Gallery(path, count - kept - len(trouble), kept, trouble)
 
 
-def _missing(paper: Paper, folder: Path, quick: bool) -> list[str]:
+def _missing(paper: Paper, folder: Path, quick: bool) -> list[Task]:
     """Figures whose picture is not there, or was drawn by other code or at other sizes."""
-    return [
-        figure.name
-        for figure in paper.figures.values()
-        if not (folder / f"{paper.handle}-{figure.name}.webp").exists()
-        or not _record(folder, paper.handle, figure.name).items() >= _made_by(figure, quick).items()
-    ]
-
-
-def _made_by(figure: PaperFigure, quick: bool) -> dict[str, object]:
-    return {"code": fingerprint(figure.make.__module__.removeprefix("overlaps.")), "quick": quick}
+    tasks = []
+    for name, figure in paper.figures.items():
+        code = fingerprint(figure.make.__module__.removeprefix("overlaps."))
+        record, picture = _record(folder, paper.handle, name), folder / f"{paper.handle}-{name}.webp"
+        if not picture.exists() or (record.get("code"), record.get("quick")) != (code, quick):
+            tasks.append((paper.handle, name, code))
+    return tasks
 
 
 def _record(folder: Path, handle: str, name: str) -> dict[str, object]:
@@ -133,7 +132,7 @@ def _record(folder: Path, handle: str, name: str) -> dict[str, object]:
 
 
 def _drawn_one_by_one(
-    queue: list[list[Task]], folder: Path, quick: bool, processes: int, begin: Callable[[Task], None]
+    queue: list[list[Task]], begin: Callable[[Task], None], how: tuple[Path, bool], processes: int
 ) -> Iterator[tuple[Task, str]]:
     """Each figure when it is done, and what was wrong with it; `begin` is told of each that is begun.
 
@@ -142,7 +141,7 @@ def _drawn_one_by_one(
     if processes == 1:
         for task in (task for tasks in reversed(queue) for task in tasks):
             begin(task)
-            yield task, _draw(*task, folder, quick)
+            yield task, _draw(*task, *how)
         return
     running: dict[Future[str], tuple[ProcessPoolExecutor, list[Task]]] = {}
 
@@ -153,7 +152,7 @@ def _drawn_one_by_one(
             # a fresh interpreter: forking one that has started threads may hang
             worker = worker or ProcessPoolExecutor(1, get_context("spawn"), initializer=_prepare)
             begin(tasks[0])
-            running[worker.submit(_draw, *tasks[0], folder, quick)] = worker, tasks
+            running[worker.submit(_draw, *tasks[0], *how)] = worker, tasks
         elif worker:
             worker.shutdown()
 
@@ -184,7 +183,7 @@ def _prepare() -> None:
     matplotlib.use("agg")
 
 
-def _draw(handle: str, name: str, folder: Path, quick: bool) -> str:
+def _draw(handle: str, name: str, code: str, folder: Path, quick: bool) -> str:
     """Draw a figure into a gallery: picture first, then its record; returns what was wrong, if anything."""
     import matplotlib.pyplot as plt
 
@@ -193,7 +192,7 @@ def _draw(handle: str, name: str, folder: Path, quick: bool) -> str:
     try:
         made = _drawn(figure, quick)[0]
         record.unlink(missing_ok=True)  # until there is a new one, which says that the picture is whole
-        made.savefig(picture, dpi=90, pil_kwargs={"quality": 80, "method": 6})
+        made.savefig(picture, dpi=120, pil_kwargs={"quality": 80, "method": 6})
     except Exception as error:  # whatever is wrong with one figure, the others are drawn
         kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
         return kind + " ".join(str(error).split())
@@ -202,7 +201,8 @@ def _draw(handle: str, name: str, folder: Path, quick: bool) -> str:
             plt.close(number)
     # what a quick figure says on itself
     less = " ".join(made.get_suptitle().split()).partition("quick: ")[2]
-    about = _made_by(figure, quick) | {"seconds": round(clock.perf_counter() - began, 1), "left_out": less}
+    seconds = round(clock.perf_counter() - began, 1)
+    about = {"code": code, "quick": quick, "seconds": seconds, "left_out": less}
     record.write_text(json.dumps(about, ensure_ascii=False) + "\n", encoding="utf-8")
     return ""
 
