@@ -9,19 +9,9 @@ from overlaps.diffusion import Diffusion
 
 from .meso import chain
 from .micro import runner
-from .problems import generator
+from .problems import classes, generator
 from .table import Row, at_least, duration
 from .timing import race
-
-
-def classes(count: int) -> ov.Problem:
-    """Orthonormal classes with the parameters of the outlier paper."""
-    return ov.Problem(
-        data=ov.GaussianMixture(means=count, variance=0.1),
-        student=ov.Softmax(count),
-        algorithm=ov.OnlineSGD(rate=1.0, decay=0.01),
-        loss="cross-entropy",
-    )
 
 
 def numpy_run(problem: ov.Problem, start: ov.Start, steps: int) -> np.ndarray:

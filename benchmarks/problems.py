@@ -19,6 +19,16 @@ def committee(
     )
 
 
-def generator(seed: int = 0) -> np.random.Generator:
+def classes(count: int) -> ov.Problem:
+    """Orthonormal classes with the parameters of the outlier paper."""
+    return ov.Problem(
+        data=ov.GaussianMixture(means=count, variance=0.1),
+        student=ov.Softmax(count),
+        algorithm=ov.OnlineSGD(rate=1.0, decay=0.01),
+        loss="cross-entropy",
+    )
+
+
+def generator() -> np.random.Generator:
     """The kind of generator that the library's runs use."""
-    return np.random.Generator(np.random.SFC64(seed))
+    return np.random.Generator(np.random.SFC64(0))

@@ -19,22 +19,13 @@ from overlaps.spectra.operators import SymmetricOperator
 from overlaps.spectra.population import readout_block
 from overlaps.spectra.stopping import StoppingRule, outlier_rank
 
+from .problems import classes
 from .table import Row, at_least, at_most, duration, times
 from .timing import race
 
 Array = NDArray[np.float64]
 XOR = [[1.0, -1.0, 0.0, 0.0], [-1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0], [0.0, 0.0, -1.0, 1.0]]
 SIDES = np.array([1, 1, -1, -1])  # of the outputs of the four hidden classes
-
-
-def mixture(classes: int) -> ov.Problem:
-    """Softmax regression on a mixture of orthonormal means, s = 0.1, decay 0.01."""
-    return ov.Problem(
-        data=ov.GaussianMixture(means=classes, variance=0.1),
-        student=ov.Softmax(classes),
-        algorithm=ov.OnlineSGD(1.0, decay=0.01),
-        loss="cross-entropy",
-    )
 
 
 def by_eigh(matrix: NetworkMatrix, count: int) -> Array:
@@ -59,8 +50,8 @@ def by_eigsh(matrix: NetworkMatrix, count: int, tolerance: float) -> Array:
 
 def blocks(quick: bool = False) -> list[Row]:
     """The ten largest eigenpairs of all ten Hessian blocks."""
-    classes, size, samples = (3, 60, 300) if quick else (10, 1000, 5000)
-    problem = mixture(classes)
+    count, size, samples = (3, 60, 300) if quick else (10, 1000, 5000)
+    problem = classes(count)
     point = ov.draw(problem, size, seed=0)
     H = hessian(problem, point, Batch.draw(problem, point, samples, seed=1))
     tolerance = 1e-6
@@ -71,13 +62,13 @@ def blocks(quick: bool = False) -> list[Row]:
 
     result = race(
         {
-            "ours": (keep("ours", lambda: eigenpairs(H.blocks, classes, tolerance=tolerance).values), 1),
-            "eigh": (keep("eigh", lambda: by_eigh(H, classes)), 1),
-            "eigsh": (keep("eigsh", lambda: by_eigsh(H, classes, tolerance)), 1),
+            "ours": (keep("ours", lambda: eigenpairs(H.blocks, count, tolerance=tolerance).values), 1),
+            "eigh": (keep("eigh", lambda: by_eigh(H, count)), 1),
+            "eigsh": (keep("eigsh", lambda: by_eigsh(H, count, tolerance)), 1),
         },
         1 if quick else 3,
     )
-    where = f"{classes} largest pairs of {classes} Hessian blocks, N = {size}, {samples} samples"
+    where = f"{count} largest pairs of {count} Hessian blocks, N = {size}, {samples} samples"
     apart = {name: float(np.abs(found["ours"] / found[name] - 1).max()) for name in ("eigh", "eigsh")}
     return [
         at_least(
@@ -99,8 +90,8 @@ def blocks(quick: bool = False) -> list[Row]:
 
 def gram(quick: bool = False) -> list[Row]:
     """The whole G-matrix from fewer samples than parameters: the samples' Gram matrix against products."""
-    classes, size, samples = (3, 300, 40) if quick else (10, 1000, 500)
-    problem = mixture(classes)
+    count, size, samples = (3, 300, 40) if quick else (10, 1000, 500)
+    problem = classes(count)
     point = ov.draw(problem, size, seed=0)
     G = gradient_matrix(problem, point, Batch.draw(problem, point, samples, seed=1))
     factored = G.whole
@@ -118,7 +109,7 @@ def gram(quick: bool = False) -> list[Row]:
     apart = float(np.abs(found["gram"].values / found["direct"].values - 1).max())
     return [
         Row(
-            f"products / Gram matrix, 10 largest pairs of the whole G-matrix, {classes * size} parameters, "
+            f"products / Gram matrix, 10 largest pairs of the whole G-matrix, {count * size} parameters, "
             f"{samples} samples",
             times(result.ratio("direct", "gram")),
             f"{duration(result.cost('direct'))} and {duration(result.cost('gram'))} ({found['gram'].method}); the "
@@ -130,7 +121,7 @@ def gram(quick: bool = False) -> list[Row]:
 def observing(quick: bool = False) -> list[Row]:
     """Following eigenpairs at 100 times against the training run that is followed."""
     size, last, looks = (60, 0.2, 3) if quick else (1000, 50.0, 100)
-    problem = mixture(10)
+    problem = classes(10)
     start = ov.draw(problem, size, seed=0)
     t = np.linspace(0, last, looks)
 
@@ -186,16 +177,16 @@ class Stops:
         return low, high
 
 
-def false_stops(runs: int, seed: int, *, units: int = 6, every: float = 2.0, patience: float = 8.0) -> Stops:
+def false_stops(runs: int, seed: int, *, every: float = 2.0) -> Stops:
     """Runs of the overlap chain for the XOR mixture, s = 0.01, decay 0.05, until time 100; see `spectra.stopping`."""
-    rng, s, size = np.random.default_rng(seed), 0.01, 100
+    rng, s, size, units = np.random.default_rng(seed), 0.01, 100, 6
     problem = ov.Problem(
         data=ov.GaussianMixture(gram=XOR, labels=[1, 1, 0, 0], variance=s),
         student=ov.Committee(units, "relu", 1.0, train_readout=True),
         algorithm=ov.OnlineSGD(1.0, decay=0.05),
         loss="logistic",
     )
-    rule, t = StoppingRule(4, patience), np.arange(0.0, 100.0 + every / 2, every)
+    rule, t = StoppingRule(4, 8.0), np.arange(0.0, 100.0 + every / 2, every)
     discerned = stops = false = 0
     for _ in range(runs):
         W, v = rng.standard_normal((units, size)), rng.standard_normal(units)
