@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 
-def hessian_of(f, x, step=1e-4):
+def hessian_of(f, x):
     """(n, n)."""
-    n = x.size
+    n, step = x.size, 1e-4
     H = np.empty((n, n))
     for i in range(n):
         for j in range(n):
@@ -16,6 +16,7 @@ def hessian_of(f, x, step=1e-4):
     return H
 
 
-def gradient_of(f, x, step=1e-6):
+def gradient_of(f, x):
     """(n,)."""
+    step = 1e-6
     return np.array([(f(x + step * e) - f(x - step * e)) / (2 * step) for e in np.eye(x.size)])

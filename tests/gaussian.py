@@ -37,8 +37,9 @@ def panels(edges: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     return z, weight * np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
 
 
-def half_lines(cut: np.ndarray, nodes: int, end: float = 9.0) -> tuple[np.ndarray, np.ndarray]:
+def half_lines(cut: np.ndarray, nodes: int) -> tuple[np.ndarray, np.ndarray]:
     """Two panels beyond each `cut`, to nine standard deviations: what is left out is 1e-18."""
+    end = 9.0
     cut = np.clip(cut, -end, end)
     return panels(np.stack([cut, (cut + end) / 2, np.full_like(cut, end)], -1), nodes)
 

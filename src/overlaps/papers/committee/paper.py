@@ -46,18 +46,18 @@ def problem(units: int, rate: float) -> ov.Problem:
     )
 
 
-def random_start(units: int, rate: float, seed: int = 0, tiny: float = 1e-6) -> ov.Start:
+def random_start(units: int, rate: float) -> ov.Start:
     """Random lengths, all other overlaps tiny."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     Q = np.diag(rng.uniform(0, 0.5, units))
-    R = rng.uniform(0, tiny, (units, units))
+    R = rng.uniform(0, 1e-6, (units, units))
     return ov.Start.from_overlaps(problem(units, rate), Q=Q, R=R, T=np.eye(units))
 
 
-def equal_start(units: int, rate: float, seed: int = 0, tiny: float = 1e-7) -> ov.Start:
+def equal_start(units: int, rate: float) -> ov.Start:
     """Equal students at the plateau's overlaps, up to tiny differences in R."""
-    rng = np.random.default_rng(seed)
-    R = np.full((units, units), 1 / np.sqrt(units * (2 * units - 1))) + tiny * rng.uniform(-1, 1, (units, units))
+    rng = np.random.default_rng(0)
+    R = np.full((units, units), 1 / np.sqrt(units * (2 * units - 1))) + 1e-7 * rng.uniform(-1, 1, (units, units))
     # on the plateau students lie in the space of the teachers, so that Q = R Rᵀ
     return ov.Start.from_overlaps(problem(units, rate), Q=R @ R.T, R=R, T=np.eye(units))
 

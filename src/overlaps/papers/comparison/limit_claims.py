@@ -25,23 +25,24 @@ from .paper import PAPER
 Array = NDArray[np.float64]
 STEPS = (5, 15, 25)  # at which errors are compared; those in between go along with them
 SMALL, LARGE = 1000, 10_000  # samples
+RUNS = 8  # of the smaller size
 
 
-def deviations(task: ov.Problem, quick: bool, seed: int, runs: int = 8) -> tuple[Array, float]:
-    """z of the mean of `runs` runs at m = 1000 and of one at m = 10000 from theory, (2, STEPS); |difference| of it."""
+def deviations(task: ov.Problem, quick: bool, seed: int) -> tuple[Array, float]:
+    """z of the mean of RUNS runs at m = 1000 and of one at m = 10000 from theory, (2, STEPS); |difference| of it."""
     steps = list(STEPS)
     theory = ov.solve(task, start(task, SMALL), accuracy=5e-3 if quick else 2e-3)
     limit = theory.data["training_error"].sel(time=steps).values[0]
     law = ov.sample(task, start(task, SMALL), steps, runs=60 if quick else 200, seed=seed, progress=False)
     spread = law.data["training_error"].std("run", ddof=1).values
-    small = loops.train(task, start(task, SMALL), runs, seed).error[:, steps].mean(0)
+    small = loops.train(task, start(task, SMALL), RUNS, seed).error[:, steps].mean(0)
     if quick:
         large = ov.sample(task, start(task, LARGE), steps, runs=1, seed=seed, progress=False).data["training_error"][0]
     else:
         large = loops.train(task, start(task, LARGE), 1, seed).error[0, steps]
     off = np.abs(np.array([small, large]) - limit)
     beyond = np.maximum(off - theory.accuracy("training_error"), 0.0)
-    widths = spread / np.sqrt([[runs], [LARGE / SMALL]])
+    widths = spread / np.sqrt([[RUNS], [LARGE / SMALL]])
     return beyond / widths, float(off[1].max())
 
 

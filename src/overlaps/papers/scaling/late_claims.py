@@ -18,10 +18,10 @@ from .paper import PAPER
 Array = NDArray[np.float64]
 
 
-def specialised(levels: int, beta: float, times: Array, units: int = 2, rate: float = 0.25) -> Array:
-    """Error of the solved equations, first order, typical teacher, each student near its own teacher in every level."""
-    problem = committee(levels, beta, rate, students=units, teachers=units, first_order=True)
-    phi, same = problem.data.fractions[:, None, None], np.eye(units)
+def specialised(levels: int, beta: float, times: Array) -> Array:
+    """Error of the solved equations, first order, η = .25: two students, near their typical teachers in every level."""
+    problem = committee(levels, beta, 0.25, students=2, teachers=2, first_order=True)
+    phi, same = problem.data.fractions[:, None, None], np.eye(2)
     # what a student that has specialised looks like where the data have told it nothing yet: small, a little aligned
     start = ov.Start.from_overlaps(problem, Q=0.04 * phi * same, R=0.1 * phi * same, T=phi * same)
     return ov.solve(problem, start, times).data["error"].values[0]

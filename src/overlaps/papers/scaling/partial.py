@@ -73,9 +73,7 @@ def gaussian_runs(
         return np.array(list(pool.map(one, range(runs))))
 
 
-def sample_runs(
-    data: ov.Samples, trained: int, rate: float, times: Array, *, scale: float, runs: int, seed: int = 0
-) -> Array:
+def sample_runs(data: ov.Samples, trained: int, rate: float, times: Array, *, scale: float, runs: int) -> Array:
     """Errors (runs, times) of SGD on the rows of a data set, the `trained` leading principal axes learning.
 
     `times` must be whole numbers of steps. Weights as in `gaussian_runs`.
@@ -85,7 +83,7 @@ def sample_runs(
     stops = np.round(times * N).astype(np.int64)
 
     def one(run: int) -> Array:
-        rng = np.random.default_rng([seed, run])
+        rng = np.random.default_rng([0, run])
         d = scale * rng.standard_normal(N) - rng.standard_normal(N)
         return _visit(rows, d, trained, rate, stops, omega, rng)
 

@@ -37,10 +37,10 @@ class RandomPlateau(NamedTuple):
     averaged: ov.laws.Plateau
 
 
-def random_plateau(levels: int, units: int, times: Array, *, seed: int = 0) -> RandomPlateau:
+def random_plateau(levels: int, units: int, times: Array) -> RandomPlateau:
     """The runs of figures 4 and 17-19: N = 7000, σ = .01, β = .25, η = .1, one random start, first order."""
     problem = committee(levels, 0.25, 0.1, students=units, teachers=units, first_order=True)
-    start = ov.draw(problem, 7000, seed=seed, scale=0.01)
+    start = ov.draw(problem, 7000, scale=0.01)
     result = ov.solve(problem, start, times, levels=True)
     laws = (ov.laws.plateau(problem, T) for T in (start.T, ov.laws.equal_rows(start.T)))
     return RandomPlateau(result, *laws)
