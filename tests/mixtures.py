@@ -24,14 +24,19 @@ def classes(k: int = 3, variance: Any = 0.1, decay: float = 0.01, rate: float = 
 
 
 def xor(
-    units: int = 4, variance: float = 0.1, decay: float = 0.02, readout: Any = 1.0, activation: str = "relu"
+    units: int = 4,
+    variance: float = 0.1,
+    decay: float = 0.02,
+    readout: Any = 1.0,
+    activation: str = "relu",
+    loss: Any = "logistic",
 ) -> ov.Problem:
     """The XOR mixture: means ±μ with label 1, ±ν with label 0, and a two-layer network of both layers trained."""
     return ov.Problem(
         data=ov.GaussianMixture(gram=XOR, labels=[1, 1, 0, 0], variance=variance),
         student=ov.Committee(units, activation, readout, train_readout=True),
         algorithm=ov.OnlineSGD(1.0, decay=decay),
-        loss="logistic",
+        loss=loss,
     )
 
 

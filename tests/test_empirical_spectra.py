@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mixtures
 import overlaps as ov
+from mixtures import classes
 from overlaps.errors import InputError
 from overlaps.spectra.batch import Batch
 from overlaps.spectra.eigenpairs import eigenpairs
@@ -20,26 +22,14 @@ from overlaps.spectra.empirical import NetworkMatrix, gradient_matrix, hessian
 from problems import problem as committee
 
 DATA = Path(__file__).parent / "data"
-XOR = [[1.0, -1.0, 0.0, 0.0], [-1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0], [0.0, 0.0, -1.0, 1.0]]
 
 
-def softmax(classes: int = 3, variance: float = 0.3, **data: Any) -> ov.Problem:
-    return ov.Problem(
-        data=ov.GaussianMixture(**({"means": classes, "variance": variance} | data)),
-        student=ov.Softmax(classes),
-        algorithm=ov.OnlineSGD(1.0, decay=0.01),
-        loss="cross-entropy",
-    )
+def softmax(k: int = 3, variance: float = 0.3, **data: Any) -> ov.Problem:
+    return classes(k, variance, **data)
 
 
-def xor(activation: str = "relu", loss: Any = "logistic", units: int = 3, train: bool = True) -> ov.Problem:
-    readout = [1.2, -0.9, 0.5, 0.7][:units]
-    return ov.Problem(
-        data=ov.GaussianMixture(gram=XOR, labels=[1, 1, 0, 0], variance=0.25),
-        student=ov.Committee(units, activation, readout, train_readout=train),
-        algorithm=ov.OnlineSGD(1.0, decay=0.02),
-        loss=loss,
-    )
+def xor(activation: str = "relu", loss: Any = "logistic") -> ov.Problem:
+    return mixtures.xor(3, 0.25, readout=[1.2, -0.9, 0.5], activation=activation, loss=loss)
 
 
 def user_loss() -> ov.Loss:

@@ -29,14 +29,6 @@ def bend_slope(x: float) -> float:
     return abs(x)
 
 
-def steep(x: float) -> float:
-    return float(np.tanh(50 * x))
-
-
-def steep_slope(x: float) -> float:
-    return 50 * (1 - float(np.tanh(50 * x)) ** 2)
-
-
 @pytest.mark.parametrize("name", ["erf", "tanh", "softplus", "linear"])
 def test_smooth_activations_are_seen_to_be(name: str) -> None:
     assert ov.Committee(1, name).g.is_smooth
@@ -86,10 +78,10 @@ def test_the_hinge_has_no_hessian() -> None:
         data=ov.GaussianMixture(2), student=ov.Committee(1, "linear"), loss="hinge", algorithm=ov.OnlineSGD(0.5)
     )
     start = ov.draw(problem, 30)
-    with pytest.raises(ov.InputError, match="all curvature of the hinge is at its kink"):
+    with pytest.raises(ov.InputError, match="all curvature of the hinge loss is at its kink"):
         ov.spectra.population(problem, start)
     batch = ov.spectra.Batch.draw(problem, start, 50)
-    with pytest.raises(ov.InputError, match="all curvature of the hinge is at its kink"):
+    with pytest.raises(ov.InputError, match="all curvature of the hinge loss is at its kink"):
         ov.spectra.hessian(problem, start, batch)
 
 

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+import mixtures
 import overlaps as ov
+from mixtures import classes
 from overlaps.errors import InputError, NumericalError
 from overlaps.spectra import observer as module
 from overlaps.spectra.alignment import alignment
@@ -17,26 +19,11 @@ from overlaps.spectra.eigenpairs import eigenpairs
 from overlaps.spectra.empirical import gradient_matrix, hessian
 from overlaps.spectra.observer import Observer
 
-XOR = [[1.0, -1.0, 0.0, 0.0], [-1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0], [0.0, 0.0, -1.0, 1.0]]
 KINDS = {"hessian": hessian, "gradient": gradient_matrix}
 
 
-def softmax(classes: int = 3, variance: float = 0.1, rate: float = 1.0) -> ov.Problem:
-    return ov.Problem(
-        data=ov.GaussianMixture(means=classes, variance=variance),
-        student=ov.Softmax(classes),
-        algorithm=ov.OnlineSGD(rate, decay=0.01),
-        loss="cross-entropy",
-    )
-
-
-def xor(units: int = 5) -> ov.Problem:
-    return ov.Problem(
-        data=ov.GaussianMixture(gram=XOR, labels=[1, 1, 0, 0], variance=0.05),
-        student=ov.Committee(units, "relu", [1.0, -0.8, 0.9, -1.1, 0.6][:units], train_readout=True),
-        algorithm=ov.OnlineSGD(1.0, decay=0.02),
-        loss="logistic",
-    )
+def xor() -> ov.Problem:
+    return mixtures.xor(5, 0.05, readout=[1.0, -0.8, 0.9, -1.1, 0.6])
 
 
 def no_training_samples(count: int) -> Any:
@@ -66,7 +53,7 @@ def check_look(
             assert np.isclose(seen[f"{kind}_readout_alignment"], rho, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize("problem", [softmax(), xor()], ids=["softmax", "xor"])
+@pytest.mark.parametrize("problem", [classes(), xor()], ids=["softmax", "xor"])
 def test_looks_are_those_of_dense_matrices(problem: ov.Problem) -> None:
     """Along a made-up path of weights, with followed eigenpairs, at a tight tolerance."""
     start = ov.draw(problem, size=60, seed=1)
@@ -85,7 +72,7 @@ def test_looks_are_those_of_dense_matrices(problem: ov.Problem) -> None:
 
 def test_single_precision_follows_as_well() -> None:
     """Above the dense sizes products are single: values and alignments within what the tolerance leaves."""
-    problem = softmax(4)
+    problem = classes(4)
     start = ov.draw(problem, size=700, seed=1)
     assert start.student is not None and start.means is not None
     watchers = [
@@ -105,7 +92,7 @@ def test_single_precision_follows_as_well() -> None:
 
 def test_promises_of_the_default_tolerance() -> None:
     """Along a run that aligns: alignments within 0.005, values within 0.001 of the largest, residuals within 0.005."""
-    problem = softmax(6)
+    problem = classes(6)
     start = ov.draw(problem, size=600, seed=1)
     weights = Observer(kinds="hessian", blocks=[1], count=1, samples=10, keep_weights=True)
     run = ov.train(problem, start, np.linspace(0, 6, 7), runs=1, observe=weights, progress=False)
@@ -157,7 +144,7 @@ def test_small_networks_are_followed_to_the_end(size: int) -> None:
 
 def test_training_samples_are_those_of_the_run() -> None:
     """What `redraw` gives is what is averaged over."""
-    problem = softmax()
+    problem = classes()
     start = ov.draw(problem, size=30, seed=1)
     own = Batch.draw(problem, start, 90, seed=7)
     watch = Observer(source="train", samples=90, tolerance=1e-9)
@@ -180,7 +167,7 @@ def test_teacher_and_zero_weights() -> None:
 
 
 def test_what_does_not_converge_is_recorded_and_said_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    problem = softmax()
+    problem = classes()
     start = ov.draw(problem, size=30, seed=1)
     assert start.student is not None
     watcher = Observer(kinds="hessian").begin(problem, start, no_training_samples, seed=0)
@@ -199,7 +186,7 @@ def test_what_does_not_converge_is_recorded_and_said_once(monkeypatch: pytest.Mo
 
 def test_divergence_loses_nothing() -> None:
     """Weights beyond bounds are recorded as nothing; the run says that it diverged and keeps what came before."""
-    problem = softmax()
+    problem = classes()
     start = ov.draw(problem, size=30, seed=1)
     assert start.student is not None
     watch = Observer(samples=50)
@@ -221,7 +208,7 @@ def refused(match: str, function: Any, *args: Any, **options: Any) -> None:
 
 
 def test_refusals() -> None:
-    problem = softmax()
+    problem = classes()
     start = ov.draw(problem, size=30)
     refused("did you mean 'hessian'", Observer, kinds=("hesian",))
     for kinds in ((), 3, (3,), ("hessian", "hessian"), [["hessian"]]):

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import overlaps as ov
+from mixtures import classes
 from overlaps.spectra.batch import Batch
 from overlaps.spectra.outliers import bbp, bulk_edge, count_outliers, mp_edge, predicted_outliers, visibility
 from overlaps.spectra.weighted import weight_law
 
 
 def softmax_problem(k=3, variance=0.1, weights=None) -> ov.Problem:
-    data = ov.GaussianMixture(means=k, variance=variance, weights=weights)
-    return ov.Problem(data=data, student=ov.Softmax(k), loss="cross-entropy", algorithm=ov.OnlineSGD(1.0))
+    return classes(k, variance, decay=0.0, weights=weights)
 
 
 def origin(problem: ov.Problem, size: int) -> ov.Start:

@@ -9,6 +9,7 @@ import pytest
 
 import overlaps as ov
 from gaussian import hermite_grid
+from mixtures import classes, xor
 from overlaps.papers.outliers import printed
 from overlaps.spectra.batch import Batch
 from overlaps.spectra.population import LowRankPlusIdentity, population, readout_block
@@ -16,15 +17,10 @@ from overlaps.spectra.span import span
 
 DATA = Path(__file__).parent / "data"
 KINDS = "hessian", "gradient"
-XOR = [[1, -1, 0, 0], [-1, 1, 0, 0], [0, 0, 1, -1], [0, 0, -1, 1]]
 
 
 def softmax_problem(means=3, variance=0.1, weights=None) -> ov.Problem:
-    data = ov.GaussianMixture(means=means, variance=variance, weights=weights)
-    count = means if isinstance(means, int) else len(means)
-    return ov.Problem(
-        data=data, student=ov.Softmax(count), loss="cross-entropy", algorithm=ov.OnlineSGD(1.0, decay=0.01)
-    )
+    return classes(means if isinstance(means, int) else len(means), variance, means=means, weights=weights)
 
 
 def gmm_blocks() -> tuple[ov.Problem, ov.Start, dict]:
@@ -34,9 +30,7 @@ def gmm_blocks() -> tuple[ov.Problem, ov.Start, dict]:
 
 
 def xor_problem(units: int, readout, loss="logistic", activation="relu", variance=0.25) -> ov.Problem:
-    student = ov.Committee(units, activation, readout, train_readout=True)
-    data = ov.GaussianMixture(gram=XOR, labels=[1, 1, 0, 0], variance=variance)
-    return ov.Problem(data=data, student=student, loss=loss, algorithm=ov.OnlineSGD(1.0, decay=0.02))
+    return xor(units, variance, readout=readout, activation=activation, loss=loss)
 
 
 def norm(A: np.ndarray) -> float:

@@ -30,12 +30,10 @@ from problems import problem, random_covariance
 NAMES = ("D", "S", "dv", "error", "E")
 
 
-def taught(
-    activation: str, students: int = 2, teachers: int = 2, means: int = 2, variance=(0.7, 1.3), **rest
-) -> ov.Problem:
-    """Student and teacher committees on a mixture."""
+def taught(activation: str, students: int = 2, teachers: int = 2, **rest) -> ov.Problem:
+    """Student and teacher committees on a mixture of two."""
     return ov.Problem(
-        data=ov.GaussianMixture(means=means, variance=variance, weights=[0.3, 0.7] if means == 2 else None),
+        data=ov.GaussianMixture(means=2, variance=(0.7, 1.3), weights=[0.3, 0.7]),
         teacher=ov.Committee(teachers, activation),
         student=ov.Committee(students, activation, train_readout=True),
         algorithm=ov.OnlineSGD(0.5),
@@ -77,14 +75,14 @@ def test_smooth_averages_by_gauss_hermite(activation: str, scale: float) -> None
     assert apart(ours, theirs) < (1e-8 if activation == "erf" else 1e-12 * np.abs(S).max())
 
 
-def relu_by_panels(C: np.ndarray, mean: np.ndarray, v: np.ndarray, u: np.ndarray, nodes: int = 22) -> Averages:
+def relu_by_panels(C: np.ndarray, mean: np.ndarray, v: np.ndarray, u: np.ndarray) -> Averages:
     """S, dv, error and E of two students and two teachers; both sides of every kink, the last teacher analytically."""
     L = np.linalg.cholesky(C)
     z, weight = np.zeros((1, 0)), np.ones(1)
     for j in range(3):
         cut = -(mean[j] + z @ L[j, :j]) / L[j, j]
-        up, w_up = half_lines(cut, nodes)
-        down, w_down = half_lines(-cut, nodes)
+        up, w_up = half_lines(cut, 22)
+        down, w_down = half_lines(-cut, 22)
         here, w = np.concatenate([up, -down], 1), np.concatenate([w_up, w_down], 1)
         z = np.concatenate([np.repeat(z, here.shape[1], 0), here.reshape(-1, 1)], 1)
         weight = np.repeat(weight, here.shape[1]) * w.ravel()

@@ -153,7 +153,7 @@ def test_nearly_aligned_fields(rest: float, sign: float, common: bool) -> None:
         assert ours == pytest.approx(layered(C, mean), abs=2e-10 + 1e-15 / math.sqrt(rest))
 
 
-def layered(C: np.ndarray, mean: np.ndarray, nodes: int = 20) -> float:
+def layered(C: np.ndarray, mean: np.ndarray) -> float:
     """E[h_2 h_3 1(h > 0)] for h_3 nearly ± h_0: panels of z_0 crowd around the place where h_3 changes sign."""
     L = np.linalg.cholesky(C)
     width = math.hypot(L[3, 1], L[3, 2], L[3, 3])
@@ -162,7 +162,7 @@ def layered(C: np.ndarray, mean: np.ndarray, nodes: int = 20) -> float:
     edges = np.unique(np.clip(np.concatenate([[low, 9.0], middle - steps, middle + steps]), max(low, -9.0), 9.0))
     if edges.size < 2:
         return 0.0
-    return positive_four(C, mean, panels(edges, nodes), nodes)[1]
+    return positive_four(C, mean, panels(edges, 20), 20)[1]
 
 
 def arrangements(rng: np.random.Generator, distance: float) -> Iterator[tuple[str, np.ndarray]]:

@@ -16,6 +16,7 @@ import pytest
 from scipy.stats import binom
 
 import overlaps as ov
+from mixtures import xor
 from overlaps.errors import InputError
 from overlaps.spectra.observer import Observer
 from overlaps.spectra.stopping import StoppingRule, outlier_rank, stop_time
@@ -24,7 +25,6 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks.spectra import Stops, false_stops
 
-XOR = [[1.0, -1.0, 0.0, 0.0], [-1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, -1.0], [0.0, 0.0, -1.0, 1.0]]
 FALSE = 0.039  # upper limit of the measured rate, 1 of 142
 
 
@@ -56,12 +56,7 @@ def test_the_rank_must_last(ranks: list[int], patience: float, stop: float) -> N
 
 def test_recorded_runs() -> None:
     """What `stop_time` says of a trajectory is what the rule, written out, says of its readout blocks."""
-    problem = ov.Problem(
-        data=ov.GaussianMixture(gram=XOR, labels=[1, 1, 0, 0], variance=0.01),
-        student=ov.Committee(4, "relu", [1.0, 1.0, -1.0, -1.0], train_readout=True),
-        algorithm=ov.OnlineSGD(1.0, decay=0.05),
-        loss="logistic",
-    )
+    problem = xor(4, 0.01, 0.05, [1.0, 1.0, -1.0, -1.0])
     noise = np.random.default_rng(1).standard_normal((4, 40))
     W = 0.3 * noise + 0.3 * np.sqrt(40) * problem.data.mean_vectors(40)  # one unit for each hidden class
     start = ov.Start.from_weights(problem, W)
