@@ -55,6 +55,8 @@ def test_figures_are_drawn(handle: str, name: str, tmp_path: Path) -> None:
     assert data.data_vars and data.attrs
     for variable in data.variables.values():
         assert variable.dtype.kind not in "fc" or np.isfinite(variable.values).all(), variable
+    said = [bool(v.attrs.get("long_name") or v.attrs.get("units")) for v in data.data_vars.values()]
+    assert all(said) or not any(said), "where some variables say what they are, all do"
     assert picture.axes and not any(bare(ax) for ax in picture.axes)
     assert picture.get_suptitle() or all(ax.get_title() for ax in picture.axes if ax.axison)
     assert "instead of" not in data.attrs.get("parameters", "") or "instead of" in words(picture)
