@@ -41,13 +41,16 @@ class Scale(NamedTuple):
             return cls(cases[::3], (-0.9, 0.5), False, 1e-2)
         return cls(cases, (-0.9, COUPLING, 0.0, 0.5), True, 2e-3)
 
-    def note(self) -> str:
-        """What a figure is drawn with."""
+    def note(self, name: str = "") -> str:
+        """What a figure is drawn with, against the parameter called `name`."""
         text = f"t = .2, |θ(0)| = .1, two classes of weight .5; lines: mean-field theory within {self.accuracy:g}, "
         text += "dots: one run each"
         if self.formed:
             return text
-        return text + "\nquick: runs by their law instead of on data matrices, two couplings, activations and losses"
+        text += (
+            "\nquick: runs by their law instead of on data matrices, two pairs of activation and loss instead of four"
+        )
+        return text + ", two couplings instead of four" * (name == "coupling")
 
 
 def curves(scale: Scale, ratio: float, name: str, values: Sequence[float]) -> xr.Dataset:
@@ -70,7 +73,7 @@ def curves(scale: Scale, ratio: float, name: str, values: Sequence[float]) -> xr
     }
     cases = [f"{NAMES[activation]}, {loss} loss" for activation, loss in scale.cases]
     axes = {"case": cases, name: list(values), "samples": list(SAMPLES), "step": np.arange(STEPS + 1)}
-    return xr.Dataset(found, axes, {"parameters": scale.note()})
+    return xr.Dataset(found, axes, {"parameters": scale.note(name)})
 
 
 def draw(data: xr.Dataset, rows: Sequence[tuple[str, dict[str, Any]]], name: str, symbol: str) -> Figure:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import xarray as xr
 
-from ..panels import finish, panels, titled
+from ..panels import panels, titled
 from .model import LABELS, NAMES, VARIABLES
 from .paper import PAPER
 from .sweep import Scale, sweep
@@ -88,8 +88,11 @@ def discrepancy_figure(activation: str, standardised: bool, quick: bool) -> tupl
         for name in VARIABLES:
             ax = next(places)
             draw(ax, data.sel(label=label, metric=name))
-            ax.set(xscale="log", yscale="log")
-            finish(ax, f"${name}$, {text}", "KL divergence per coordinate (nats)", f"tLog-RMSE $M({name})$")
+            ax.set(xscale="log", yscale="log", xlabel="KL divergence per coordinate (nats)")
+            ax.set_ylabel(f"tLog-RMSE $M({name})$")
+            ax.set_title(f"${name}$, {text}", fontsize="medium")
+    handles, labels = axes[0].get_legend_handles_labels()  # the same in all of them
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
     how = "standardised" if standardised else "as they are"
     titled(figure, f"{NAMES[activation]}, mixtures {how}, {Scale.of(quick).note()}")
     return figure, data

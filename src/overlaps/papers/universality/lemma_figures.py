@@ -37,6 +37,7 @@ import overlaps as ov
 from ..estimates import mean_error
 from ..panels import finish, panels, titled
 from .lemma_claims import FUNCTIONS
+from .model import NAMES
 from .paper import PAPER
 from .sweep import divergences
 
@@ -105,7 +106,8 @@ def figS1(quick: bool) -> tuple[Figure, xr.Dataset]:
             ax = next(places)
             draw_means(ax, "normal", drawn["normal"][f], exact[0, j], samples, color="0.5")
             draw_means(ax, mixture, drawn[mixture][f], exact[i, j], samples, color="C3")
-            finish(ax, f"{f}, mixture: {mixture}", f"mean of {f}(x) over {samples} samples", "density")
+            shown = NAMES.get(f, f)
+            finish(ax, f"{shown}, mixture: {mixture}", f"mean of {shown}(x) over {samples} samples", "density")
     note = f"{repeats:,} means of {samples:,} samples; lines: N(a, (c − a²)/n)"
     if quick:
         note += "\nquick: 1000 means of 500 samples instead of 10,000 of 1000"
