@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -161,24 +162,19 @@ class Setting:
         out[self.M :, self.M :] = np.kron(self.kernels[1], np.eye(self.K))
         return out
 
+    @cached_property
+    def functions(self) -> tuple[Any, Any]:
+        """Compiled gradient and loss of one sample."""
+        return self.problem.gradient, self.problem.value
+
     def duals(self, p: Array, nu: Array, labels: NDArray[np.int64], noise: Array) -> tuple[Array, Array]:
         """Gradients δ (n, K) and losses (n,) of samples with student fields p (n, K) and teacher fields nu (n, M).
 
         labels, noise: (n,), the noise that is added to each target.
         """
         delta, loss = np.empty(p.shape), np.empty(len(p))
-        _samplewise(
-            self.problem.gradient,
-            self.problem.value,
-            np.ascontiguousarray(p),
-            np.ascontiguousarray(nu),
-            labels,
-            self.start.v,
-            self.start.u,
-            noise,
-            delta,
-            loss,
-        )
+        p, nu = np.ascontiguousarray(p), np.ascontiguousarray(nu)
+        _samplewise(*self.functions, p, nu, labels, self.start.v, self.start.u, noise, delta, loss)
         return delta, loss
 
     def slopes(self, p: Array, nu: Array, labels: NDArray[np.int64], noise: Array) -> tuple[Array, Array]:
