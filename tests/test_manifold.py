@@ -23,7 +23,7 @@ def test_theory_is_the_reference_and_training_follows_it(activation: str) -> Non
     theory = ov.solve(problem, start, kept[f"{activation}_t"][1:])
     for name, short in (("Q", "Q"), ("R", "R"), ("v", "v"), ("error", "e")):
         assert apart(theory.data[name][0], kept[f"{activation}_ode_{short}"][1:]) < 2e-6
-    times = np.geomspace(0.1, 100, 12)
+    times = np.geomspace(0.1, 40, 12)  # later times are those of the reference alone: training takes nearly all of it
     theory = ov.solve(problem, start, times)
     runs = ov.train(problem, start, times, runs=6, seed=1, progress=False)
     verdict = ov.compare(theory, runs, level=1e-3, resolve=0.2, finite_size=False)
