@@ -251,6 +251,7 @@ def eq88(quick: bool) -> Measurement:
     printed = (1 - np.trace(own) / size + scale**2 * np.trace(sigma[trained:, trained:]) / size) / 2
     printed -= (1 + scale**2) / (2 * size) * told
     mean, spread = np.mean(least) / printed, np.std(least) / np.sqrt(len(least)) / printed
+    # 1e-3: what is quadratic in the rate is not extrapolated away
     holds = abs(value - 1) < 4 * error + 1e-3 and error < 0.01 and abs(mean - 1) < 4 * spread and spread < 0.02
     note = (
         f"mean of {len(least)} least errors over (88) {mean:.3f} ± {spread:.3f}; SGD over them at rate .2 "
