@@ -84,7 +84,7 @@ def check_api_is_complete(app) -> None:
     for page, names in pages.items():
         text = (Path(__file__).parent / page).read_text()
         shown = set(re.findall(r"^\.\. auto(?:class|function|exception):: (\w+)$", text, re.M))
-        public = set(names) - {"__version__", *overlaps._MODULES}
+        public = set(names) - ({"__version__", *overlaps._MODULES} if page == "api.md" else set())
         if shown != public:
             raise ValueError(f"docs/{page}: missing {sorted(public - shown)}, unknown {sorted(shown - public)}")
 
