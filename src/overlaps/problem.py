@@ -93,7 +93,7 @@ class Problem:
             elif not isinstance(value, ROLES[name]):
                 wanted = " or ".join(kind.__name__ for kind in ROLES[name])
                 hint = "; giant steps are for overlaps.one_step" if isinstance(value, GiantStep) else ""
-                raise InputError(f"{name}: expected {wanted}, got {value!r}{hint}")
+                raise InputError(f"{name}: expected {wanted}, got {' '.join(repr(value).split()):.80}{hint}")
         if self.teacher is not None and self.teacher.train_readout:
             raise InputError("teacher: a teacher does not learn; set train_readout on the student")
         if self.algorithm.readout_rate is not None and not self.student.train_readout:
