@@ -94,7 +94,7 @@ def test_refusals() -> None:
         ov.draw(problem(), 7)
     with pytest.raises(ov.InputError, match="digest: expected text"):
         ov.Samples(X, True, 3)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ov.InputError, match="data: expected GaussianInputs or .*Samples, got array"):
+    with pytest.raises(ov.InputError, match=r"data: expected GaussianInputs or .*Samples, got array"):
         problem(X)
     with pytest.raises(ov.InputError, match="start: micro needs weights"):
         p = problem(units=1)
