@@ -106,8 +106,8 @@ def test_which_activations_are_bounded():
 
     bounded = ov.Activation("sigmoid", sigmoid, lambda x: sigmoid(x) * (1 - sigmoid(x)))
     slow = ov.Activation("log", lambda x: math.log1p(x * x), lambda x: 2 * x / (1 + x * x))
-    known = {name: is_bounded(g) for name, g in ov.activations.BUILT_IN.items()}
-    assert known == {"erf": True, "tanh": True, "relu": False, "linear": False, "softplus": False}
+    for name, expected in {"erf": True, "tanh": True, "relu": False, "linear": False, "softplus": False}.items():
+        assert is_bounded(ov.activations.BUILT_IN[name]) is expected
     assert is_bounded(bounded) and not is_bounded(slow) and not is_bounded(centred("relu"))
     with pytest.raises(ov.InputError, match="activation: exp has no value at 1000"):
         is_bounded(ov.Activation("exp", math.exp, math.exp))

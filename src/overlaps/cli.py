@@ -147,9 +147,11 @@ def papers_gallery(
     quick: Quick = False,
 ) -> None:
     """Draw all figures of all papers, but for those drawn before by the same code, and a page that shows them."""
+    import os
+
     from .papers import draw_gallery
 
-    result = draw_gallery(out, quick=quick)
+    result = draw_gallery(out, quick=quick, processes=os.cpu_count() or 1)
     print(result)
     if result.trouble:
         raise typer.Exit(1)
@@ -172,6 +174,8 @@ def verify(
         raise InputError("handle: expected a paper, or --all for all of them; `overlaps papers` lists them")
     if json is not None and json.exists():
         raise InputError(f"json: {json} exists; give a new file")
+    if json is not None and not json.parent.is_dir():
+        raise InputError(f"json: no folder {json.parent}; make it first")
     handles = [] if handle is None else [handle]
     report = measure(*handles, quick=quick, processes=os.cpu_count() or 1)
     print(report)

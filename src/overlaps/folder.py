@@ -21,20 +21,26 @@ def modules(package: str, besides: tuple[str, ...] = ()) -> dict[str, ModuleType
     return {m.name: import_module(f"{package}.{m.name}") for m in pkgutil.iter_modules(path) if m.name not in besides}
 
 
+def part(module: ModuleType, attribute: str) -> Any:
+    """What a module of a folder defines under the name that all of them do."""
+    if not hasattr(module, attribute):
+        folder, file = module.__name__.rsplit(".", 1)
+        raise InputError(f"{file}.py: expected it to define {attribute}, as every file of {folder} does")
+    return getattr(module, attribute)
+
+
 def things(package: str, attribute: str, besides: tuple[str, ...] = ()) -> dict[str, Any]:
     """What each module of a folder defines under this name, by its own name, which must be that of its file."""
     found: dict[str, Any] = {}
     for file, module in modules(package, besides).items():
-        if not hasattr(module, attribute):
-            raise InputError(f"{file}.py: expected it to define {attribute}, as every file of {package} does")
-        thing = getattr(module, attribute)
+        thing = part(module, attribute)
         if thing.name.replace("-", "_") != file:
             raise InputError(f"{file}.py: calls itself {thing.name!r}; name and file name must agree")
         found[thing.name] = thing
     return found
 
 
-def named(field: str, which: str | Kind, own: type[Kind], known: dict[str, Any]) -> Any:
+def chosen(field: str, which: str | Kind, own: type[Kind], known: dict[str, Any]) -> Any:
     """One of the known things by its name, or one of a user's own as it is given."""
     if isinstance(which, own):
         return which

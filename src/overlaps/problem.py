@@ -37,7 +37,7 @@ from .data import (
     Samples,
 )  # fmt: skip
 from .errors import InputError
-from .losses import FieldLoss, Loss, OutputLoss, check_gradient, loss
+from .losses import CrossEntropy, Loss, OutputLoss, check_gradient, loss
 from .named import named
 from .network import Committee, Softmax
 from .origin import largest_pull
@@ -136,7 +136,7 @@ class Problem:
                 )
             check_gradient(law, self.student.units, self.teacher_units, self.student.train_readout, labels)
             return
-        if isinstance(law, FieldLoss) != isinstance(self.student, Softmax):
+        if isinstance(law, CrossEntropy) != isinstance(self.student, Softmax):
             raise InputError(
                 f"loss: cross-entropy and Softmax go together, got the {self.loss} loss with {self.student!r}; use "
                 "Softmax(classes) with 'cross-entropy', Committee with 'logistic' or 'square', or write a Loss"
@@ -222,7 +222,7 @@ class Problem:
         law = loss(self.loss)
         if isinstance(law, OutputLoss):
             return law.labels
-        return range(self.student.units) if isinstance(law, FieldLoss) else None
+        return range(self.student.units) if isinstance(law, CrossEntropy) else None
 
     def _compiled(self, part: str) -> Any:
         law, networks = loss(self.loss), [n if isinstance(n, Committee) else None for n in (self.student, self.teacher)]

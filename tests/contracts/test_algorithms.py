@@ -65,13 +65,13 @@ def test_a_problem_of_it_survives_toml(name: str) -> None:
     assert f"{name}(" in repr(problem_by(name))
 
 
-def test_one_pass_training_at_three_scales() -> None:
+def one_pass_training_at_three_scales() -> None:
     p = problem_by("OnlineSGD")
     equal_in_law(p)
     tends_to_theory(p)
 
 
-def test_gradient_flow_is_the_limit_of_small_rates() -> None:
+def gradient_flow_is_the_limit_of_small_rates() -> None:
     """At equal rate × time the deviation of SGD is linear in the rate; flow draws no samples and has no runs."""
     flow = problem_by("GradientFlow")
     start = ov.draw(flow, 100, seed=3, scale=0.7)
@@ -87,15 +87,15 @@ def test_gradient_flow_is_the_limit_of_small_rates() -> None:
     assert apart[0] > 1e-3 and apart[0] / apart[1] == pytest.approx(2, rel=0.1)
 
 
-def test_full_batches_at_three_scales() -> None:
+def full_batches_at_three_scales() -> None:
     p = paper("erf", "square", steps=5, rate=0.5, method="heavy-ball", momentum=0.5, decay=0.05, ratio=0.8)
     assert p.algorithm == CASES["FullBatch"][0]
     equal_in_law(p, times=None)
     tends_to_theory(p, size=800, times=None, accuracy=1e-2)
 
 
-def test_a_giant_step_is_the_one_predicted() -> None:
-    setting = ov.one_step.Setting(ov.one_step.TwoClasses("sphere"), CASES["GiantStep"][0], inputs=512)
+def a_giant_step_is_the_one_predicted() -> None:
+    setting = ov.one_step.Setting(ov.one_step.TwoClasses("sphere"), CASES["GiantStep"][0], size=512)
     unseen = ov.one_step.scaled(setting.direction, [0.5, 1.5])
     theory = ov.one_step.solve(setting, unseen)
     measured = ov.one_step.train(setting, unseen, 12, points=128, seed=0, with_recall=False, progress=False)
@@ -104,3 +104,17 @@ def test_a_giant_step_is_the_one_predicted() -> None:
         apart = np.abs(measured.mean(name) - theory.mean(name))
         assert np.all(apart <= limit * measured.standard_error(name) + 0.02 * theory.mean(name)), name
         assert np.all(limit * measured.standard_error(name) < 0.3 * theory.mean(name)), "runs could not tell"
+
+
+SCALES = {
+    "OnlineSGD": one_pass_training_at_three_scales,
+    "GradientFlow": gradient_flow_is_the_limit_of_small_rates,
+    "FullBatch": full_batches_at_three_scales,
+    "GiantStep": a_giant_step_is_the_one_predicted,
+}
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_scales_agree(name: str) -> None:
+    """Training, the law of it and theory, as far as an algorithm has them."""
+    SCALES[name]()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import overlaps as ov
-from overlaps.losses import FieldLoss, OutputLoss
+from overlaps.losses import CrossEntropy, OutputLoss
 from problems import random_covariance
 
 from .cases import LOSSES, assert_same, equal_in_law, round_trip, tends_to_theory, with_loss
@@ -86,7 +86,7 @@ BY_HAND = {"cross-entropy": ov.Loss(softmax_value, softmax_gradient)}
 def by_hand(name: str) -> ov.Loss:
     """The loss as a user would write it, for erf units."""
     loss = LOSSES[name]
-    if isinstance(loss, FieldLoss):
+    if isinstance(loss, CrossEntropy):
         return BY_HAND[name]
     from math import erf, pi, sqrt
 

@@ -6,7 +6,7 @@ your own, outside the library, is an `Activation` passed as it is.
 
 from __future__ import annotations
 
-from ..folder import named, things
+from ..folder import chosen, things
 from .definition import Activation, compile_plain
 
 BUILT_IN: dict[str, Activation] = things(__name__, "ACTIVATION", besides=("definition",))
@@ -14,7 +14,7 @@ BUILT_IN: dict[str, Activation] = things(__name__, "ACTIVATION", besides=("defin
 
 def activation(which: str | Activation) -> Activation:
     """The activation of that name, or the one given."""
-    return named("activation", which, Activation, BUILT_IN)
+    return chosen("activation", which, Activation, BUILT_IN)
 
 
 __all__ = ["BUILT_IN", "Activation", "activation", "compile_plain"]

@@ -6,7 +6,7 @@
   rank alike?
 - `train_metric`: many classes, normalised softmax; does Recall@1 of an unseen class go with its alignment?
 
-Images need nothing more than the library does; networks need JAX: ``pip install 'overlaps[deep]'``. Names are loaded
+Images need nothing more than the library does; networks need JAX: ``XX``. Names are loaded
 when first used.
 
 >>> import overlaps.deep as deep
@@ -67,7 +67,7 @@ def __getattr__(name: str) -> Any:
             raise
         raise InputError(
             f"{name}: deep networks need jax, equinox and optax, and there is no {error.name}; "
-            "pip install 'overlaps[deep]'"
+            "XX"
         ) from None
 
 

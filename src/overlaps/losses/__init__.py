@@ -13,17 +13,17 @@ these three and nothing else.
 
 from __future__ import annotations
 
-from ..folder import named, things
-from .cross_entropy import FieldLoss
+from ..folder import chosen, things
+from .cross_entropy import CrossEntropy
 from .output import OutputLoss
 from .own import Loss, check_gradient
 
-BUILT_IN: dict[str, OutputLoss | FieldLoss] = things(__name__, "LOSS", besides=("output", "own"))
+BUILT_IN: dict[str, OutputLoss | CrossEntropy] = things(__name__, "LOSS", besides=("output", "own"))
 
 
-def loss(which: str | Loss) -> OutputLoss | FieldLoss | Loss:
+def loss(which: str | Loss) -> OutputLoss | CrossEntropy | Loss:
     """The loss of that name, or the one given."""
-    return named("loss", which, Loss, BUILT_IN)
+    return chosen("loss", which, Loss, BUILT_IN)
 
 
-__all__ = ["BUILT_IN", "FieldLoss", "Loss", "OutputLoss", "check_gradient", "loss"]
+__all__ = ["BUILT_IN", "CrossEntropy", "Loss", "OutputLoss", "check_gradient", "loss"]

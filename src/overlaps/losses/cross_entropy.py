@@ -12,10 +12,10 @@ from ..activations import Activation
 
 
 @dataclass(frozen=True)
-class FieldLoss:
-    """A loss of the fields of `Softmax` and the class, known by its name."""
+class CrossEntropy:
+    """The loss of softmax regression, the only one that is of the fields and the class, not of an output."""
 
-    name: str
+    name: str = "cross-entropy"
     smooth: bool = True
 
     def compiled(self, part: str, student: Activation | None, teacher: Activation | None) -> Any:
@@ -67,4 +67,4 @@ def _compiled() -> dict[str, Any]:
     return {"gradient": gradient, "value": value, "curvature": curvature}
 
 
-LOSS = FieldLoss("cross-entropy")
+LOSS = CrossEntropy()

@@ -55,10 +55,10 @@ def _files(unit: str) -> list[Path]:
 
 
 def _unit(parts: list[str]) -> str | None:
-    """What counts as one and holds this module; of `papers` the papers' own modules and panels, nothing else draws."""
+    """What counts as one and holds this module; of `papers` what draws: papers' own modules, panels and estimates."""
     if parts[:1] != ["papers"]:
         return parts[0] if parts else None
-    return ".".join(parts[:3]) if len(parts) > 2 or parts[1:] == ["panels"] else None
+    return ".".join(parts[:3]) if len(parts) > 2 or parts[1:] in (["panels"], ["estimates"]) else None
 
 
 @cache

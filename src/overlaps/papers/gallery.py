@@ -8,15 +8,11 @@ finished one costs nothing.
 from __future__ import annotations
 
 import json
-import os
 import re
 import time as clock
 from collections import Counter
-from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator
 from dataclasses import dataclass
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,6 +21,7 @@ from ..errors import InputError, unknown
 from .fingerprint import fingerprint
 from .index import paper, papers
 from .ledger import VERDICTS, Paper, PaperFigure
+from .workers import DIED, Task, one_by_one
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -76,36 +73,33 @@ class Gallery:
         return "\n".join([*lines, *(f"  {name}: {words}" for name, words in self.trouble.items())])
 
 
-Task = tuple[str, str, str]  # handle, figure, and the code that it depends on
-
-
-def draw_gallery(folder: Path, *, quick: bool = False, processes: int | None = None) -> Gallery:
+def draw_gallery(folder: Path, *, quick: bool = False, processes: int = 1) -> Gallery:
     """Draw all figures of all papers into `folder`, but for those it holds already, and write its page, index.md.
 
     Parameters
     ----------
     folder: made if there is none; pictures are in it as soon as they are drawn.
     quick: reduced sizes.
-    processes: how many papers are drawn at the same time; as many as there are cores by default.
+    processes: how many papers are drawn at the same time; more than one start this script's main module again, which
+        must then be guarded by ``if __name__ == "__main__"``.
     """
     from tqdm.auto import tqdm
 
-    folder.mkdir(parents=True, exist_ok=True)
-    # figures of one paper share runs, so they stay in one process, which takes the longest list left, at the end
-    queue = sorted((tasks for each in papers().values() if (tasks := _missing(each, folder, quick))), key=len)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"out: cannot make the folder {folder} ({error.strerror}); name another") from None
+    # figures of one paper share runs, so they stay in one process
+    queue = [tasks for each in papers().values() if (tasks := _missing(each, folder, quick))]
     count = sum(len(each.figures) for each in papers().values())
     kept = count - sum(map(len, queue))
     trouble: dict[str, str] = {}
     try:
         with tqdm(total=count, initial=kept, desc="gallery", unit="figure", disable=None) as bar:
-            for (handle, name, _), words in _drawn_one_by_one(
-                queue,
-                lambda task: bar.set_postfix_str(f"{task[0]}-{task[1]}"),
-                (folder, quick),
-                processes or os.cpu_count() or 1,
-            ):
-                if words:
-                    trouble[f"{handle}-{name}"] = words
+            begin = lambda task: bar.set_postfix_str(f"{task[0]}-{task[1]}")  # noqa: E731
+            for (handle, name, *_), words in one_by_one(queue, _draw, processes, begin):
+                if words != "":
+                    trouble[f"{handle}-{name}"] = words or DIED
                 bar.update()
     finally:  # also if interrupted: what is there is shown
         path = folder / "index.md"
@@ -120,7 +114,7 @@ def _missing(paper: Paper, folder: Path, quick: bool) -> list[Task]:
         code = fingerprint(figure.make.__module__.removeprefix("overlaps."))
         record, picture = _record(folder, paper.handle, name), folder / f"{paper.handle}-{name}.webp"
         if not picture.exists() or (record.get("code"), record.get("quick")) != (code, quick):
-            tasks.append((paper.handle, name, code))
+            tasks.append((paper.handle, name, code, folder, quick))
     return tasks
 
 
@@ -129,58 +123,6 @@ def _record(folder: Path, handle: str, name: str) -> dict[str, object]:
         return dict(json.loads((folder / f"{handle}-{name}.json").read_text(encoding="utf-8")))
     except (OSError, ValueError):
         return {}
-
-
-def _drawn_one_by_one(
-    queue: list[list[Task]], begin: Callable[[Task], None], how: tuple[Path, bool], processes: int
-) -> Iterator[tuple[Task, str]]:
-    """Each figure when it is done, and what was wrong with it; `begin` is told of each that is begun.
-
-    A process has one list at a time and draws it figure by figure, so that one that dies takes a single figure along.
-    """
-    if processes == 1:
-        for task in (task for tasks in reversed(queue) for task in tasks):
-            begin(task)
-            yield task, _draw(*task, *how)
-        return
-    running: dict[Future[str], tuple[ProcessPoolExecutor, list[Task]]] = {}
-
-    def go_on(worker: ProcessPoolExecutor | None, tasks: list[Task]) -> None:
-        """The next figure of a list, or of the next list."""
-        tasks = tasks or (queue.pop() if queue else [])
-        if tasks:
-            # a fresh interpreter: forking one that has started threads may hang
-            worker = worker or ProcessPoolExecutor(1, get_context("spawn"), initializer=_prepare)
-            begin(tasks[0])
-            running[worker.submit(_draw, *tasks[0], *how)] = worker, tasks
-        elif worker:
-            worker.shutdown()
-
-    try:
-        for _ in range(processes):
-            go_on(None, [])
-        while running:
-            for done in wait(running, return_when=FIRST_COMPLETED).done:
-                worker, (task, *later) = running.pop(done)
-                try:
-                    words = done.result()
-                except BrokenProcessPool:
-                    worker, words = None, "its process has died, for want of memory perhaps"
-                yield task, words
-                go_on(worker, later)
-    finally:
-        for worker, _ in running.values():
-            worker.shutdown(wait=False, cancel_futures=True)
-
-
-def _prepare() -> None:
-    """Processes share the cores, so the linear algebra of each keeps to one; and they open no windows."""
-    import matplotlib
-    from threadpoolctl import threadpool_limits
-
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    threadpool_limits(1)
-    matplotlib.use("agg")
 
 
 def _draw(handle: str, name: str, code: str, folder: Path, quick: bool) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pkgutil
 import re
 from dataclasses import replace
 from functools import cache
@@ -17,9 +16,10 @@ from .ledger import Paper
 def papers() -> dict[str, Paper]:
     """All papers by handle; every folder here is one. Figures are in the order of print, appendix and tables last."""
     found: dict[str, Paper] = {}
-    for folder in pkgutil.iter_modules([str(Path(__file__).parent)]):
-        if not folder.ispkg:
-            continue
+    for folder in sorted(path for path in Path(__file__).parent.iterdir() if any(path.glob("*.py"))):
+        missing = [name for name in ("__init__.py", "paper.py") if not (folder / name).is_file()]
+        if missing:
+            raise InputError(f"papers: {folder.name} has no {missing[0]}; a paper is a folder with both")
         paper: Paper = modules(f"{__package__}.{folder.name}")["paper"].PAPER
         if paper.handle != folder.name:
             raise InputError(f"papers: {folder.name} calls itself {paper.handle!r}; folder and handle must agree")

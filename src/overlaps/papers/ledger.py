@@ -14,6 +14,7 @@ must give) or ``"fails"``.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -40,6 +41,8 @@ class Measurement:
     def __post_init__(self) -> None:
         if self.verdict not in VERDICTS:
             raise unknown("verdict", self.verdict, VERDICTS)
+        if not (math.isfinite(self.value) and 0 <= self.error < math.inf):
+            raise InputError(f"value: expected a number and its error, zero or more, got {self.value} ± {self.error}")
 
 
 @dataclass(frozen=True)

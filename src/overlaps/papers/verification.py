@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
 import time as clock
 from collections import Counter
-from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
-from multiprocessing import get_context
 
-from ..errors import InputError, NumericalError
+from ..errors import InputError
 from .index import paper, papers
 from .ledger import VERDICTS, Claim, Measurement
+from .workers import DIED, Task, one_by_one
 
 
 @dataclass(frozen=True)
@@ -122,63 +119,38 @@ def verify(*handles: str, quick: bool = False, processes: int = 1) -> Report:
     ----------
     handles: of the papers; all by default.
     quick: reduced sizes.
-    processes: how many claims are measured at the same time.
+    processes: how many claims are measured at the same time; more than one start this script's main module again,
+        which must then be guarded by ``if __name__ == "__main__"``.
     """
     from tqdm.auto import tqdm
 
     chosen = [paper(handle) for handle in handles] or list(papers().values())
     # claims of one module share runs, so they stay in one process
-    groups: dict[tuple[str, str], list[str]] = {}
+    lists: dict[tuple[str, str], list[Task]] = {}
     for each in chosen:
         for claim in each.claims.values():
-            groups.setdefault((each.handle, claim.measure.__module__), []).append(claim.name)
-    tasks = [(handle, names, quick) for (handle, _), names in groups.items()]
-    found: dict[tuple[str, str], tuple[Measurement | None, str, float]] = {}
-    count = sum(map(len, groups.values()))
+            lists.setdefault((each.handle, claim.measure.__module__), []).append((each.handle, claim.name, quick))
+    found: dict[tuple[str, str], Outcome] = {}
+    count = sum(map(len, lists.values()))
     with tqdm(total=count, desc=", ".join(handles) or "papers", unit="claim", disable=None) as bar:
-        for handle, name, outcome in _outcomes(tasks, processes):
-            found[handle, name] = outcome
+        begin = lambda task: bar.set_postfix_str(f"{task[0]} {task[1]}")  # noqa: E731
+        for (handle, name, _), outcome in one_by_one(list(lists.values()), _measure, processes, begin):
+            found[handle, name] = outcome or (None, DIED, 0.0)
             bar.update()
     rows = (Row(p.handle, claim, *found[p.handle, claim.name]) for p in chosen for claim in p.claims.values())
     return Report(tuple(rows), quick)
 
 
-Task = tuple[str, list[str], bool]
 Outcome = tuple[Measurement | None, str, float]
 
 
-def _outcomes(tasks: list[Task], processes: int) -> Iterator[tuple[str, str, Outcome]]:
-    if processes == 1:
-        for task in tasks:
-            for name, outcome in _measure(*task):
-                yield task[0], name, outcome
-        return
-    # a fresh interpreter for each: forking one that has started threads may hang
-    with ProcessPoolExecutor(processes, get_context("spawn"), initializer=_one_thread) as pool:
-        waiting = {pool.submit(_measured, *task): task for task in sorted(tasks, key=lambda task: -len(task[1]))}
-        for done in as_completed(waiting):
-            for name, outcome in done.result():
-                yield waiting[done][0], name, outcome
-
-
-def _one_thread() -> None:
-    """Processes share the cores, so the linear algebra of each keeps to one."""
-    from threadpoolctl import threadpool_limits
-
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    threadpool_limits(1)
-
-
-def _measured(handle: str, names: list[str], quick: bool) -> list[tuple[str, Outcome]]:
-    return list(_measure(handle, names, quick))
-
-
-def _measure(handle: str, names: list[str], quick: bool) -> Iterator[tuple[str, Outcome]]:
-    for name in names:
-        began = clock.perf_counter()
-        measured, trouble = None, ""
-        try:
-            measured = paper(handle).claims[name].measure(quick)
-        except (InputError, NumericalError, MemoryError) as error:
-            trouble = " ".join(str(error).split()) or type(error).__name__
-        yield name, (measured, trouble, clock.perf_counter() - began)
+def _measure(handle: str, name: str, quick: bool) -> Outcome:
+    """What was measured of a claim, or what was wrong, and the seconds it took."""
+    began = clock.perf_counter()
+    measured, trouble = None, ""
+    try:
+        measured = paper(handle).claims[name].measure(quick)
+    except Exception as error:  # whatever is wrong with one claim, the others are measured
+        kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+        trouble = kind + " ".join(str(error).split())
+    return measured, trouble, clock.perf_counter() - began
