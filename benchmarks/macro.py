@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 from scipy.integrate import DOP853
 
 import overlaps as ov
-from overlaps.averages import method_for
+from overlaps.averages import ClosedForm, method_for
+from overlaps.averages.closed import first_order, second_order
 from overlaps.implicit import Radau
 from overlaps.macro import _attempt, integrate
 from overlaps.motion import EquationOfMotion
@@ -61,6 +62,48 @@ def _at(levels: int, quick: bool) -> Row:
         f"{stated(mine):.0e}, error against the tightest tolerance there is {distance(mine, best):.0e} (of the largest "
         f"value). Largest eigenvalue {problem.data.eigenvalues[0]:.3g}.",
     )
+
+
+def evaluation(quick: bool = False) -> list[Row]:
+    """What a solution pays for an evaluation, against the averages in it, which no integrator can do without."""
+    problem = committee(students=4, teachers=4, levels=10)
+    start = ov.draw(problem, 4000, scale=0.1)
+    how = method_for(problem, start.u)
+    assert isinstance(how, ClosedForm)
+    motion = EquationOfMotion(problem, start, how)
+    y = motion.pack(start.Q, start.A, start.v)
+    C, w, K = motion.covariance(y), np.concatenate([start.v, -start.u]), motion.K
+    D, S, dv = np.empty((K, w.size)), np.empty((K, K)), np.empty(K)
+    grid = np.array([1.0 if quick else 30.0])
+    integrate(motion, y, grid, 3e-12, DOP853)
+    count = motion.evaluations
+
+    def averages() -> None:
+        for _ in range(count):
+            first_order(how.family, C, w, K, D, dv)
+            second_order(how.family, C, w, K, how.label_noise, *how.rule, S)
+
+    def equation() -> None:
+        for _ in range(count):
+            motion(0.0, y)
+
+    result = race(
+        {
+            "averages": (averages, count),
+            "equation": (equation, count),
+            "solution": (lambda: integrate(motion, y, grid, 3e-12, DOP853), count),
+        },
+        1 if quick else 9,
+    )
+    each = {name: duration(result.cost(name)) for name in ("averages", "equation", "solution")}
+    return [
+        Row(
+            "macro: an evaluation in an explicit solution / its averages alone, L = 10, K = M = 4",
+            times(result.ratio("solution", "averages")),
+            f"{each['solution']} and {each['averages']}; covariance, averages and levels in one compiled call take "
+            f"{each['equation']}, the rest is the steps of SciPy.",
+        )
+    ]
 
 
 def long_run(quick: bool = False) -> list[Row]:

@@ -14,6 +14,7 @@ from scipy.special import erf
 
 import overlaps as ov
 from overlaps import macro
+from overlaps.averages import method_for
 from problems import linear_solution, problem
 
 FACTOR = 3.0  # by how much an accuracy measured as a difference of two solutions may fall short
@@ -227,6 +228,23 @@ def test_wrong_theories_are_rejected(mutant: type, check: Any, monkeypatch: pyte
     monkeypatch.setitem(macro.SYSTEMS, "levels", mutant)
     with pytest.raises((AssertionError, ov.NumericalError)):
         check()
+
+
+@pytest.mark.parametrize("activation", ["erf", "relu", "linear"])
+@pytest.mark.parametrize("algorithm", [ov.OnlineSGD(rate=0.7, decay=0.2), ov.GradientFlow(rate=0.7, decay=0.2)])
+def test_compiled_equation_is_that_of_the_averages(activation: str, algorithm: Any) -> None:
+    """What closed forms are integrated with, against averages and levels put together one by one."""
+    net = ov.Committee(units=3, activation=activation, readout=[0.5, -0.4, 0.8], train_readout=True)
+    teacher = ov.Committee(units=2, activation=activation, readout=[1.0, 0.6])
+    data = ov.GaussianInputs(ov.PowerLaw(4, 0.5))
+    p = ov.Problem(data=data, teacher=teacher, student=net, algorithm=algorithm, label_noise=0.3)
+    start = ov.draw(p, 50, seed=3, scale=0.6)
+    motion = macro.EquationOfMotion(p, start, method_for(p, start.u))
+    y = motion.pack(start.Q, start.A, start.v)
+    expected = motion.derivative(y, motion.averages(y))
+    assert motion(0.0, y) == pytest.approx(expected, rel=1e-12, abs=1e-13)
+    y[1] = np.inf
+    assert np.isnan(motion(0.0, y)).all()
 
 
 # --- levels ----------------------------------------------------------------------------------------------------------

@@ -234,8 +234,8 @@ def implicit_cost(motion: EquationOfMotion, landings: int) -> float:
     if type(motion)._move is not EquationOfMotion._move or columns > LARGEST or motion.F > motion.M:
         return np.inf
     # about 80 steps and one for every time to land on, each with a linearisation and two Newton iterations; linear
-    # algebra makes an evaluation about three times as long
-    return 3.0 * (80 + landings) * (columns + 2 * STAGES + 1)
+    # algebra makes an evaluation about five times as long as an explicit one
+    return 5.0 * (80 + landings) * (columns + 2 * STAGES + 1)
 
 
 def is_stiff(motion: EquationOfMotion, y: Array, times: Array) -> bool:

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from .algorithms import OnlineSGD
 from .averages import Averages, ClosedForm, Method
+from .averages.closed import first_order, second_order
 from .problem import Problem
 from .start import Start
 
@@ -39,7 +40,7 @@ class EquationOfMotion:
         self.omega = start.eigenvalues
         self.first, self.seen = self.omega, start.seen  # totals are Q @ first and R @ seen
         self.phi = start.fractions
-        self.G = np.moveaxis(start.G, 0, -1)
+        self.G = np.ascontiguousarray(np.moveaxis(start.G, 0, -1))
         self.K, self.M, self.B = start.v.size, start.u.size, self.omega.size
         self.F = len(self.G)  # fixed directions: M teachers, then the means
         # teachers that read the inputs act through their covariance, those that read the latent as they are
@@ -49,6 +50,17 @@ class EquationOfMotion:
         self.implicit = False  # whether the last integration ended with implicit steps
         # a quadrature with a kink in it makes the right-hand side jump, and the solver's steps endless
         self.budget = 10**8 if isinstance(method, ClosedForm) else 30_000
+        self.closed = self._closed()
+
+    def _closed(self) -> tuple[Any, ...] | None:
+        """Arguments of `closed_motion`, where it is this equation: no means, no quadrature, nothing overridden."""
+        how = self.method
+        if type(self) is not EquationOfMotion or not isinstance(how, ClosedForm) or self.F > self.M:
+            return None
+        averages = how.family, how.teacher_readout, how.label_noise, *how.rule
+        rates = self.rate, self.readout_rate, self.decay
+        levels = self.omega, self.seen, self.noise * self.phi
+        return self.K, self.through, self.G, self.total_T, *levels, *rates, *averages
 
     def pack(self, Q: Array, A: Array, v: Array) -> Array:
         """State vector from Q (levels, K, K), A (levels, K, M+P), v (K,)."""
@@ -85,6 +97,10 @@ class EquationOfMotion:
 
     def __call__(self, t: float, y: Array) -> Array:
         self.evaluations += 1
+        if self.closed is not None:
+            dy = np.empty_like(y)
+            closed_motion(y, dy, *self.closed)
+            return dy
         if not np.isfinite(y).all():
             return np.full_like(y, np.nan)  # a trial step too far: the solver shortens it
         return self.derivative(y, self.averages(y))
@@ -146,3 +162,48 @@ def move_levels(Q, A, G, D, S, omega, teachers, noise, rate, decay, dQ, dA):  # 
             for b in range(B):
                 dQ[i, j, b] = -rate * (pull[b] + 2.0 * decay * Q[i, j, b])
                 dQ[j, i, b] = dQ[i, j, b]
+
+
+@njit(cache=True, fastmath={"reassoc", "contract"})
+def _total(x, weights):  # pragma: no cover - compiled
+    total = 0.0
+    for b in range(x.size):
+        total += x[b] * weights[b]
+    return total
+
+
+@njit(cache=True, error_model="numpy")
+def closed_motion(
+    y, dy, K, teachers, G, T, omega, seen, noise, rate, readout_rate, decay, family, u, label_noise, nodes, weights
+):  # pragma: no cover - compiled
+    """dy/dt of `EquationOfMotion` for averages in closed form, written into dy; not a number where y is not finite.
+
+    The same steps as in Python, in one call: for few units and levels calls are most of an evaluation.
+    """
+    for x in y:
+        if not np.isfinite(x):  # a trial step too far: the solver shortens it
+            dy[:] = np.nan
+            return
+    M, B = u.size, omega.size
+    q, a = K * K * B, K * M * B
+    Q, A, v = y[:q].reshape(K, K, B), y[q : q + a].reshape(K, M, B), y[q + a :]
+    C, w = np.empty((K + M, K + M)), np.empty(K + M)
+    for i in range(K):
+        w[i] = v[i]
+        for j in range(K):
+            C[i, j] = _total(Q[i, j], omega)
+        for n in range(M):
+            C[i, K + n] = C[K + n, i] = _total(A[i, n], seen)
+    for n in range(M):
+        w[K + n] = -u[n]
+        for m in range(M):
+            C[K + n, K + m] = T[n, m]
+    D, S, dv = np.empty((K, K + M)), np.zeros((K, K)), dy[q + a :]
+    first_order(family, C, w, K, D, dv)
+    if noise.any():  # gradient flow does without S, the longest average
+        second_order(family, C, w, K, label_noise, nodes, weights, S)
+    move_levels(
+        Q, A, G, D, S, omega, teachers, noise, rate, decay, dy[:q].reshape(K, K, B), dy[q : q + a].reshape(K, M, B)
+    )
+    for i in range(K):
+        dv[i] = -readout_rate * (dv[i] + decay * v[i])

@@ -70,20 +70,26 @@ def _errors(family, C, v, u):  # pragma: no cover - compiled
 
 
 @njit(cache=True, error_model="numpy")
-def _square(family, C, w, K, noise, nodes, weights, D, S, dv):  # pragma: no cover - compiled
-    F = w.size
-    fields, scale = C, np.ones(F)
-    if nodes is not None:
-        fields, scale = relu.correlations(C)
+def first_order(family, C, w, K, D, dv):  # pragma: no cover - compiled
+    """Write D (K, K+M) and dv (K,) at field covariance C (K+M, K+M) and weights w = (v, −u)."""
     for k in range(K):
         self_term = 0.0
         dv[k] = 0.0
-        for a in range(F):
+        for a in range(w.size):
             both, slopes, curvature = _pair(family, C, k, a)
             dv[k] += w[a] * both
             D[k, a] = w[k] * w[a] * slopes
             self_term += w[a] * curvature
         D[k, k] += w[k] * self_term
+
+
+@njit(cache=True, error_model="numpy")
+def second_order(family, C, w, K, noise, nodes, weights, S):  # pragma: no cover - compiled
+    """Write S (K, K), by far the longest of the averages."""
+    F = w.size
+    fields, scale = C, np.ones(F)
+    if nodes is not None:
+        fields, scale = relu.correlations(C)
     for k in range(K):
         for l in range(k + 1):
             total = noise**2 * _pair(family, C, k, l)[1]
@@ -133,7 +139,7 @@ class ClosedForm:
         self.label_noise = label_noise
         self.nodes = nodes
         # code for orthants takes long to compile, and is left out where the rule for them is None
-        self._rule = unit_rule(nodes) if activation == "relu" else (None, None)
+        self.rule = unit_rule(nodes) if activation == "relu" else (None, None)
         self.components = components or Components(np.ones(1), np.ones(1), np.zeros(1, np.int64))
         self.name = f"closed form ({activation})"
         self.default_accuracy = 1e-9
@@ -152,7 +158,8 @@ class ClosedForm:
         w = np.concatenate([v, -self.teacher_readout])
         D, S, dv = np.empty((K, w.size)), np.empty((K, K)), np.empty(K)
         C = np.ascontiguousarray(C)
-        _square(self.family, C, w, K, self.label_noise, *self._rule, D, S, dv)
+        first_order(self.family, C, w, K, D, dv)
+        second_order(self.family, C, w, K, self.label_noise, *self.rule, S)
         return Averages(D, S, dv, _error(self.family, C, w), np.zeros((K, 0)))
 
     def each(self, C: Array, v: Array, means: Array) -> list[Averages]:
@@ -163,7 +170,7 @@ class ClosedForm:
         w = np.concatenate([v, -self.teacher_readout])
         at = np.ascontiguousarray(means.T)
         C = np.ascontiguousarray(C)
-        D, S, dv, error, E = _each(self.family, C, at, w, v.size, self.label_noise, *self._rule)
+        D, S, dv, error, E = _each(self.family, C, at, w, v.size, self.label_noise, *self.rule)
         return [Averages(D[c], S[c], dv[c], float(error[c]), E[c][:, None]) for c in range(len(at))]
 
     def each_error(self, C: Array, v: Array, means: Array) -> Array:
