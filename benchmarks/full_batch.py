@@ -9,10 +9,12 @@ from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
 import overlaps as ov
+from overlaps.dmft.finite_size import PATHS as LOG2
+from overlaps.dmft.finite_size import REPLICAS, _Replica
 from overlaps.dmft.setting import Setting
 from overlaps.dmft.sweep import sweep
 
-from .table import Row, at_least, at_most, duration, times
+from .table import Row, at_least, at_most, duration, share, times
 from .timing import race
 
 PATHS = 10_000
@@ -34,7 +36,7 @@ def weights(chosen: ov.Problem, size: int) -> ov.Start:
 
 
 def scales(quick: bool = False) -> list[Row]:
-    """One run on 10⁴ samples, the same without its data matrix, and its kernels with 10⁴ paths per class."""
+    """One run on 10⁴ samples, the same without its data matrix, its kernels with 10⁴ paths per class; and scatter."""
     steps, size = (5, 300) if quick else (50, 10_000)
     chosen = problem(steps)
     start = weights(chosen, size)
@@ -68,6 +70,7 @@ def scales(quick: bool = False) -> list[Row]:
             5,
             f"{duration(result.cost('meso'))} a run; one cost grows as N m T, the other as (N + m) T².",
         ),
+        *scatter(quick),
     ]
 
 
@@ -101,3 +104,48 @@ def horizon(quick: bool = False) -> list[Row]:
             )
         )
     return rows
+
+
+def scatter(quick: bool = False) -> list[Row]:
+    """Variance and bias without sampling, against the gradients it evaluates and the runs that know as much."""
+    steps, size, accuracy = (1, 50, 0.3) if quick else (3, 150, 0.03)
+    chosen = problem(steps)
+    start = ov.Start.from_overlaps(chosen, [[0.01]])
+    setting = Setting(chosen, start)
+    directions = sum(_Replica(setting, seed, False, LOG2).count(bias=True) for seed in range(REPLICAS))
+    # each direction is two sweeps over mirrored points, for each component and step
+    points = 2 * directions * 2 ** (LOG2 + 1) * len(setting.weights) * setting.T
+    rng, block = np.random.default_rng(0), 2**16
+    fields, none = rng.standard_normal((block, setting.K)), np.zeros((block, setting.M))
+    labels, noise = np.zeros(block, dtype=np.int64), np.zeros(block)
+    runs = round(2 * (3 / accuracy) ** 2)  # three standard errors of a variance over as many runs are the accuracy
+    finite = start.at_size(chosen, size)
+    found = ov.dmft.fluctuations(chosen, start, accuracy=accuracy, progress=False)
+    variance, bias = (found[f"{kind}_training_error"].isel(time=-1).item() for kind in ("variance", "bias"))
+    known = found["bias_training_error"].attrs["accuracy"] / 3 / abs(bias)
+    blurred = np.sqrt(size * variance / runs) / abs(bias)
+
+    def theory() -> None:
+        ov.dmft.fluctuations(chosen, start, accuracy=accuracy, progress=False)
+
+    def gradients() -> None:
+        setting.duals(fields, none, labels, noise)
+        setting.slopes(fields, none, labels, noise)
+
+    def sampled() -> None:
+        ov.sample(chosen, finite, runs=runs, progress=False)
+
+    with threadpool_limits(limits=1):
+        sides = {"theory": (theory, points), "gradients": (gradients, block), "sampled": (sampled, points)}
+        result = race(sides, 1 if quick else 3)
+    return [
+        Row(
+            f"full batch: variance and bias of {steps} steps to {share(accuracy)} / the gradients that it evaluates",
+            times(result.ratio("theory", "gradients")),
+            f"{duration(result.cost('theory') * points)} for {directions:,} directions, two sweeps each, "
+            f"{points * 3 / 1e6:.3g} million gradients in all; their evaluation is the limit, and the rest is the "
+            f"algebra of the sweeps. As many runs as have the variance as well, {runs:,} on {size} samples, take "
+            f"{duration(result.cost('sampled') * points)}; their standard error of the bias of the last training error "
+            f"is {share(blurred)}, that of the theory {100 * known:.1g} %.",
+        )
+    ]

@@ -20,7 +20,8 @@ Reference: A. Panahi, arXiv:2603.09310 (2026), Algorithm 1 and equation (33), as
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice
 
 import numpy as np
 import xarray as xr
@@ -35,7 +36,7 @@ from ..factors import root
 from ..problem import Problem
 from ..start import Start, check, joined
 from ..trajectory import STEPS
-from .noisy import Noise, Noisy, NoisySweep
+from .noisy import Noise, Noisy, NoisySweep, stacked
 from .setting import Setting
 from .sweep import Paths
 from .theory import MEMORY, is_smooth
@@ -46,6 +47,7 @@ SEEN = 1e-3  # relative size of a direction of weights or duals that is followed
 PATHS, MANY = 7, 11  # log2 of the points of a sweep and of those of the variance of a sample, before mirroring
 MOST = 11  # to which the points of a sweep are doubled, before mirroring
 REPLICAS = 3
+TOGETHER = 2**18  # responses (numbers) of a component that are followed at once: calls cost little, and memory is 2 MB
 
 
 def fluctuations(
@@ -233,7 +235,7 @@ class _Replica:
         return gaussian + averaged
 
     def _ends(self, made: Made) -> tuple[Array, Array]:
-        """First and second derivative of the statistics, (T, s), along a direction."""
+        """First and second derivative of the statistics, (T, s), along a direction; (n, T, s) of n `_together`."""
         up, down = (self._statistics(made(x)) for x in (STEP, -STEP))
         return (up - down) / (2 * STEP), (up + down - 2 * self.middle) / STEP**2
 
@@ -242,28 +244,41 @@ class _Replica:
             return statistics(self.setting, self.sweep(noise, given=self.sweep(noise, given=self.sweep.base)))
         return statistics(self.setting, self.sweep(noise))
 
+    def _together(self, made: Iterable[Made]) -> Iterator[Made]:
+        """Directions that are followed at once, of one process."""
+        numbers = len(self.sweep.h) * self.setting.D**2
+        rest = iter(made)
+        while some := list(islice(rest, max(1, TOGETHER // numbers))):
+            yield lambda x, some=some: stacked([one(x) for one in some], self.sweep.even)
+
+    def _all_ends(self, made: Iterable[Made], done: Callable[[], object]) -> tuple[Array, Array]:
+        """First and second derivative along every direction, (directions, T, s) each."""
+        first: list[Array] = []
+        second: list[Array] = []
+        for some in self._together(made):
+            slopes, bends = self._ends(some)
+            first += list(slopes)
+            second += list(bends)
+            for _ in slopes:
+                done()
+        return np.array(first), np.array(second)
+
     def covariance(self, done: Callable[[], object]) -> Array:
         """m times the covariance of the statistics, (T, s, s)."""
-        T, s = self.middle.shape
-        total = np.zeros((T, s, s))
-        for sign, made in _gaussian(self.sweep, self.one_pass):
-            slope = self._ends(made)[0]
-            total += sign * slope[:, :, None] * slope[:, None, :]
-            done()
+        signs, made = zip(*_gaussian(self.sweep, self.one_pass), strict=True)
+        slopes, _ = self._all_ends(made, done)
+        total = np.einsum("n,nts,ntr->tsr", signs, slopes, slopes, optimize=True)
         for c, rho in enumerate(self.setting.weights):
             total += self._site(c, done) / rho
         return self._finite(total)
 
     def _site(self, c: int, done: Callable[[], object]) -> Array:
         """Covariance of the influence functions of one sample of a component, (T, s, s)."""
-        values, slopes = [], []
         path, h = self.many.paths[c], self.many.h
-        for value, made in _averaged(self.sweep, c, self.one_pass):
-            values.append(value(path, h))
-            slopes.append(self._ends(made)[0])
-            done()
-        x = np.array(values)
-        influence = np.tensordot(x - x.mean(1, keepdims=True), np.array(slopes), ([0], [0]))  # (n, T, s)
+        values, made = zip(*_averaged(self.sweep, c, self.one_pass), strict=True)
+        slopes, _ = self._all_ends(made, done)
+        x = np.array([value(path, h) for value in values])
+        influence = np.tensordot(x - x.mean(1, keepdims=True), slopes, ([0], [0]))  # (n, T, s)
         losses = path.losses * self.setting.weights[c]
         influence[:, :, 0] += losses - losses.mean(0)
         return np.einsum("nts,ntr->tsr", influence, influence, optimize=True) / len(influence)
@@ -273,16 +288,13 @@ class _Replica:
         total = np.zeros_like(self.middle)
         if self.one_pass:
             return total
-        for sign, made in _gaussian(self.sweep, False):
-            total += 0.5 * sign * self._ends(made)[1]
-            done()
+        signs, made = zip(*_gaussian(self.sweep, False), strict=True)
+        total += 0.5 * np.tensordot(signs, self._all_ends(made, done)[1], 1)
         even = self.sweep.even
         for c, rho in enumerate(self.setting.weights):
-            for i in range(len(even)):
-                e = -even
-                e[i] += 1
-                total += 0.5 / (len(even) * rho) * self._ends(lambda x, e=e, c=c: Noise(weights={c: even + x * e}))[1]
-                done()
+            towards = np.eye(len(even)) - even  # row i: from the measure to its point i
+            made = [lambda x, e=e, c=c: Noise(weights={c: even + x * e}) for e in towards]
+            total += 0.5 / rho * self._all_ends(made, done)[1].mean(0)
         return self._finite(total)
 
     def _finite(self, found: Array) -> Array:
@@ -299,16 +311,17 @@ class _Replica:
 
 
 def statistics(setting: Setting, found: Noisy) -> Array:
-    """Training error and the entries of Q, R and m one after the other, at every step, (T, 1 + entries)."""
+    """Training error and the entries of Q, R and m one after the other, at every step, (..., T, 1 + entries)."""
     omega, M, K = setting.start.eigenvalues, setting.M, setting.K
     V = np.tensordot(omega, found.V, 1)
     rows: list[Array] = []
     for l in range(setting.T):
         now = setting.block(l)
-        m = found.beta[:, now].T if setting.data.has_means else np.zeros((K, 0))
-        loss = setting.weights @ found.loss[:, l]
-        rows.append(np.concatenate([[loss], V[now, now].ravel(), V[now, :M].ravel(), m.ravel()]))
-    return np.array(rows)
+        m = np.moveaxis(found.beta[..., now], 0, -1) if setting.data.has_means else V[..., now, :0]
+        loss = np.tensordot(setting.weights, found.loss[..., l], 1)[..., None]
+        entries = [x.reshape(*loss.shape[:-1], K * x.shape[-1]) for x in (V[..., now, now], V[..., now, :M], m)]
+        rows.append(np.concatenate([loss, *entries], axis=-1))
+    return np.stack(rows, axis=-2)
 
 
 def _split(setting: Setting, rows: Array) -> dict[str, Array]:

@@ -134,51 +134,63 @@ class Paths:
 
     h: standard normal variables of the columns, (n, D), and of the noise of the target in the last of D + 1 columns,
     where there is any. weights: (n,), with sum one. followed: of how many points, the first, responses are followed.
+    batch: leading axes of what is found, for kernels that differ while the points are the same; weights may have them.
     """
 
-    def __init__(self, setting: Setting, component: int, h: Array, weights: Array, followed: int) -> None:
+    def __init__(
+        self, setting: Setting, component: int, h: Array, weights: Array, followed: int, batch: tuple[int, ...] = ()
+    ) -> None:
         self.setting, self.weights = setting, weights
         self.h = h[:, : setting.D]
-        self.omega = np.zeros_like(self.h)
-        self.nu = np.zeros((len(h), setting.M))
-        self.labels = np.full(len(h), setting.labels[component])
+        self.omega = np.zeros((*batch, *self.h.shape))
+        self.nu = np.zeros((*batch, len(h), setting.M))
+        self.labels = np.full(self.nu.shape[:-1], setting.labels[component])
         scale = setting.problem.label_noise
-        self.noise = scale * h[:, -1] if scale else np.zeros(len(h))
-        self.losses = np.zeros((len(h), setting.T))
+        self.noise = np.zeros(self.labels.shape)
+        if scale:
+            self.noise += scale * h[:, -1]
+        self.losses = np.zeros((*batch, len(h), setting.T))
         self.followed = followed
-        self.response = np.zeros((setting.D, followed, setting.D)) if followed else None
+        self.response = np.zeros((*batch, setting.D, followed, setting.D)) if followed else None
 
-    def take(self, columns: slice, fields: Array, B_omega: Array) -> float:
+    def take(self, columns: slice, fields: Array, B_omega: Array) -> Array:
         """Duals of new columns, from the fields (n, k) without memory and the kernel of it; returns the mean loss."""
         done, stop = columns.start, columns.stop
-        p = fields + self.omega[:, :done] @ B_omega[:done, columns]
+        p = fields + self.omega[..., :done] @ B_omega[..., :done, columns]
         if stop <= self.setting.M:
-            self.nu[:, columns] = p
-            return 0.0
-        delta, loss = self.setting.duals(p, self.nu, self.labels, self.noise)
-        self.omega[:, columns] = delta
-        self.losses[:, (columns.start - self.setting.M) // self.setting.K] = loss
+            self.nu[..., columns] = p
+            return np.zeros(p.shape[:-2])
+        K, M = self.setting.K, self.setting.M
+        nu = self.nu.reshape(self.labels.size, M)
+        delta, loss = self.setting.duals(p.reshape(-1, K), nu, self.labels.ravel(), self.noise.ravel())
+        loss = loss.reshape(p.shape[:-1])
+        self.omega[..., columns] = delta.reshape(p.shape)
+        self.losses[..., (columns.start - M) // K] = loss
         if self.response is not None:
             self._respond(columns, p, B_omega)
-        return float(self.weights @ loss)
+        return (self.weights * loss).sum(-1)
 
     def _respond(self, columns: slice, p: Array, B_omega: Array) -> None:
         """∂ω(columns)/∂h̃, by the chain rule through the duals before."""
         assert self.response is not None
         setting, done, stop = self.setting, columns.start, columns.stop
-        before = self.response[:done]
-        moved = np.tensordot(B_omega[:done, columns].T, before, 1)
+        *batch, D, n, _ = self.response.shape
+        before = self.response.reshape(*batch, D, n * D)[..., :done, :]
+        moved = (B_omega[..., :done, columns].swapaxes(-1, -2) @ before).reshape(*batch, stop - done, n, D)
         for k, column in enumerate(range(done, stop)):
-            moved[k, :, column] += 1.0
-        some = slice(0, self.followed)
-        students, teachers = setting.slopes(p[some], self.nu[some], self.labels[some], self.noise[some])
-        self.response[columns] = np.einsum("nkj,jnb->knb", students, moved)
-        self.response[columns, :, : setting.M] += teachers.transpose(1, 0, 2)
+            moved[..., k, :, column] += 1.0
+        K, M = setting.K, setting.M
+        labels, noise = self.labels[..., :n].ravel(), self.noise[..., :n].ravel()
+        nu = self.nu[..., :n, :].reshape(labels.size, M)
+        students, teachers = setting.slopes(p[..., :n, :].reshape(-1, K), nu, labels, noise)
+        slopes = students.reshape(*batch, n, K, K)
+        self.response[..., columns, :, :] = np.einsum("...nkj,...jnb->...knb", slopes, moved)
+        self.response[..., columns, :, :M] += teachers.reshape(*batch, n, K, M).swapaxes(-3, -2)
 
     def moments(self, columns: slice) -> tuple[Array, Array]:
         """E[ω] (k,) and E[ω ωᵀ] (stop, k) of the columns, with all up to them."""
-        weighted = self.weights[:, None] * self.omega[:, columns]
-        return weighted.sum(0), self.omega[:, : columns.stop].T @ weighted
+        weighted = self.weights[..., None] * self.omega[..., columns]
+        return weighted.sum(-2), self.omega[..., : columns.stop].swapaxes(-1, -2) @ weighted
 
     def stein(self, columns: slice) -> Array:
         """E[h ωᵀ], (stop, k)."""
@@ -188,7 +200,7 @@ class Paths:
         """E[∂ω/∂h̃], (stop, k)."""
         assert self.response is not None
         weights = self.weights[: self.followed] / self.weights[: self.followed].sum()
-        return np.einsum("n,knb->bk", weights, self.response[columns, :, : columns.stop], optimize=True)
+        return (weights @ self.response[..., columns, :, : columns.stop]).swapaxes(-1, -2)
 
 
 class Feedback:
