@@ -6,8 +6,8 @@
   rank alike?
 - `train_metric`: many classes, normalised softmax; does Recall@1 of an unseen class go with its alignment?
 
-Images need nothing more than the library does; networks need JAX: ``XX``. Names are loaded
-when first used.
+Images need nothing more than the library does; networks need JAX, the extra ``overlaps[deep]``. Names
+are loaded when first used.
 
 >>> import overlaps.deep as deep
 >>> images = deep.Images.from_arrays([[[0.0, 1.0]], [[0.5, 0.5]], [[1.0, 0.0]]], ["left", "right", "left"])
@@ -67,7 +67,7 @@ def __getattr__(name: str) -> Any:
             raise
         raise InputError(
             f"{name}: deep networks need jax, equinox and optax, and there is no {error.name}; "
-            "XX"
+            "make setup-deep in a checkout, or pip install 'overlaps[deep]' from where you got overlaps"
         ) from None
 
 

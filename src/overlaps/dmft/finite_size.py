@@ -42,7 +42,7 @@ from .sweep import Paths
 from .theory import MEMORY, is_smooth
 
 Array = NDArray[np.float64]
-STEP = 3e-5  # of the differences: derivatives are of order one
+STEP = 1e-3  # of the differences: derivatives are of order one, and second ones lose 1e-11 of rounding over its square
 SEEN = 1e-3  # relative size of a direction of weights or duals that is followed: its share of a variance is 1e-6
 PATHS, MANY = 7, 11  # log2 of the points of a sweep and of those of the variance of a sample, before mirroring
 MOST = 11  # to which the points of a sweep are doubled, before mirroring
