@@ -36,7 +36,7 @@ def weights(chosen: ov.Problem, size: int) -> ov.Start:
 
 
 def scales(quick: bool = False) -> list[Row]:
-    """One run on 10⁴ samples, the same without its data matrix, its kernels with 10⁴ paths per class; and scatter."""
+    """One run on 10⁴ samples, the same without its data matrix, its kernels with 10⁴ paths per class."""
     steps, size = (5, 300) if quick else (50, 10_000)
     chosen = problem(steps)
     start = weights(chosen, size)
@@ -70,7 +70,6 @@ def scales(quick: bool = False) -> list[Row]:
             5,
             f"{duration(result.cost('meso'))} a run; one cost grows as N m T, the other as (N + m) T².",
         ),
-        *scatter(quick),
     ]
 
 

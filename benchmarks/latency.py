@@ -55,7 +55,7 @@ def _first(scale: str) -> Row:
 
 
 def waiting(quick: bool = False) -> list[Row]:
-    """Help, import, and the first call of each scale, which loads the libraries and compiles."""
+    """Help and import."""
     script = Path(sys.executable).with_name("overlaps")
     helping = [str(script)] if script.exists() else [sys.executable, "-c", "from overlaps.cli import main; main()"]
     commands = {
@@ -75,6 +75,9 @@ def waiting(quick: bool = False) -> list[Row]:
         ),
         Row("import overlaps", duration(max(loaded - bare, 0.0)), "Above Python's own start: names load when used."),
     ]
-    if not quick:
-        rows += [_first(name) for name in CALLS]
     return rows
+
+
+def first_answers(quick: bool = False) -> list[Row]:
+    """The first call of each scale in a fresh process."""
+    return [_first(name) for name in (["macro"] if quick else CALLS)]

@@ -14,14 +14,20 @@ Benchmark = Callable[[bool], list[Row]]
 SUITE: dict[str, tuple[Benchmark, ...]] = {
     "Micro: real training runs": (micro.against_numpy, micro.limits, micro.engines),
     "Meso: the exact law of the overlaps": (meso.sizes, meso.levels, meso.full_run),
-    "Macro: infinite size": (macro.by_levels, macro.evaluation, macro.long_run, macro.landing, macro.against_euler),
+    "Macro: infinite size": (macro.by_levels, macro.long_run, macro.landing, macro.against_euler),
     "Laws: closed forms": (laws.linear,),
     "Gaussian averages": (averages.closed_forms, averages.rules),
     "Mixtures: classes": (mixtures.scales, mixtures.diffusion),
-    "Hidden manifold": (manifold.training,),
     "Full batch": (full_batch.scales, full_batch.horizon),
     "One giant step": (one_step.experiment,),
-    "Spectra: outliers along training": (spectra.blocks, spectra.gram, spectra.observing, spectra.stopping),
+    "Spectra: outliers along training": (spectra.blocks, spectra.gram, spectra.stopping),
+    "The five slowest things users do, and the limits they sit at": (
+        latency.first_answers,
+        macro.evaluation,
+        full_batch.scatter,
+        spectra.observing,
+        manifold.training,
+    ),
     "Waiting": (latency.waiting,),
 }
 

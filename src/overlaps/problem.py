@@ -35,7 +35,7 @@ from .data import (
     LatentMixture,
     Levels,
     Samples,
-)  # fmt: skip
+)
 from .errors import InputError
 from .losses import CrossEntropy, Loss, OutputLoss, check_gradient, loss
 from .named import named
