@@ -109,7 +109,7 @@ def test_commands(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
         assert data is None or data.exists()
         return out, out
 
-    def draw_gallery(out: Path, *, quick: bool) -> ov.papers.Gallery:
+    def draw_gallery(out: Path, *, quick: bool, processes: int) -> ov.papers.Gallery:
         called.append(out)
         return ov.papers.Gallery(out, 0, 0, {})
 

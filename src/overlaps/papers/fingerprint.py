@@ -6,7 +6,7 @@ comments, docstrings and layout count, nor what is registered with a figure or c
 
 >>> from overlaps.papers.fingerprint import closure
 >>> sorted(unit for unit in closure("papers.scaling.sum_figures") if unit.startswith("papers"))
-['papers.panels', 'papers.scaling.panels', 'papers.scaling.paper', 'papers.scaling.sum_figures']
+['papers.estimates', 'papers.panels', 'papers.scaling.panels', 'papers.scaling.paper', 'papers.scaling.sum_figures']
 >>> "laws" in closure("papers.scaling.sum_figures"), "dmft" in closure("papers.scaling.sum_figures")
 (True, False)
 """
