@@ -101,7 +101,8 @@ def test_a_tenth_is_lost_where_the_law_of_escape_says(small):
 
 def test_what_is_not_seen_is_expected_at_the_edge(small):
     o = small.outliers
-    outlier, edge = o.predicted["outlier"].values, o.predicted["edge"].values
+    outlier, edge, count = (o.predicted[name].values for name in ("outlier", "edge", "count"))
     assert o.expected.shape == o.measured.shape[1:] == (SMALL.looks, demo.CLASSES + 1)
     assert np.all(o.expected[:, -1] == edge) and np.all(o.expected >= edge[:, None])
-    assert np.all(o.expected[:, :-1][np.isfinite(outlier)] == outlier[np.isfinite(outlier)])
+    seen = np.arange(demo.CLASSES) < count[:, None]
+    assert np.all((outlier > edge[:, None]) == seen) and count[0] > count[-1]

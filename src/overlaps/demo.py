@@ -122,7 +122,8 @@ class Large(NamedTuple):
 class Outliers(NamedTuple):
     """Eigenvalues of the first class's block of the Hessian along training.
 
-    predicted: dataset with outlier (time, rank), NaN where it is not to be seen, and edge (time), that of the bulk.
+    predicted: dataset with count (time), the number of outliers that are to be seen; outlier (time, rank), their
+        values, at the edge of the bulk where they are not; and edge (time), that edge.
     """
 
     macro: ov.Trajectory
@@ -138,9 +139,7 @@ class Outliers(NamedTuple):
     @property
     def expected(self) -> Array:
         """The same as predicted, (time, rank): what does not stand out sits at the edge of the bulk."""
-        edge = self.predicted["edge"].values[:, None]
-        outlier = self.predicted["outlier"].values
-        return np.concatenate([np.where(np.isnan(outlier), edge, outlier), edge], axis=1)
+        return np.concatenate([self.predicted["outlier"].values, self.predicted["edge"].values[:, None]], axis=1)
 
     @property
     def deviation(self) -> tuple[float, float]:
@@ -230,7 +229,8 @@ class Demonstration(Outcome):
         ax.plot(time, edge, color="0.4", ls="--", lw=1.2, label="edge of the bulk, predicted")
         for i, colour in enumerate((BLUE, RED, GREEN)):
             text = "outliers, predicted" if i == 0 else None
-            ax.plot(time, o.predicted["outlier"].values[:, i], color=colour, lw=1.2, label=text)
+            seen = o.predicted["count"].values > i
+            ax.plot(time[seen], o.predicted["outlier"].values[seen, i], color=colour, lw=1.2, label=text)
         for i, colour in enumerate((BLUE, RED, GREEN, "0.4")):
             text = f"measured, mean and spread of {o.micro.runs} runs" if i == 0 else None
             ax.errorbar(time, mean[:, i], spread[:, i], fmt="o", ms=3.5, color=colour, lw=1, label=text)
@@ -274,7 +274,7 @@ class Demonstration(Outcome):
     def _hessian(self) -> list[str]:
         o = self.outliers
         apart, spread = o.deviation
-        first, last = (int(np.isfinite(o.predicted["outlier"].values[i]).sum()) for i in (0, -1))
+        first, last = (int(o.predicted["count"].values[i]) for i in (0, -1))
         return [
             f"outliers of the Hessian, {CLASSES} classes, N = {o.micro.size}, {o.samples} samples",
             f"  predicted: {first} outliers at first, {last} at time {o.micro.time[-1]:g}",
@@ -384,15 +384,17 @@ def _outliers(sizes: Sizes, progress: bool) -> Outliers:
     steps = np.unique(np.geomspace(0.3, 80.0, sizes.looks) * sizes.mixture // 1)  # looks are at whole steps
     times = steps / sizes.mixture
     macro = ov.solve(problem, start, times)
-    outlier, edge = np.full((times.size, CLASSES), np.nan), np.empty(times.size)
+    outlier, edge, count = np.empty((times.size, CLASSES)), np.empty(times.size), np.empty(times.size, int)
     for i in range(times.size):
         at = macro.data.isel(run=0, time=i)
         point = ov.Start.from_overlaps(problem, Q=at["Q"].values, m=at["m"].values, size=sizes.mixture)
         seen = ov.spectra.predicted_outliers(problem, point, sizes.samples)
-        outlier[i, : seen.values.size], edge[i] = seen.values, seen.high
+        count[i], edge[i], outlier[i] = seen.values.size, seen.high, seen.high
+        outlier[i, : count[i]] = seen.values
     watch = ov.spectra.Observer(kinds="hessian", blocks=[0], count=CLASSES + 1, samples=sizes.samples, tolerance=1e-5)
     micro = ov.train(problem, start, times, runs=sizes.mixture_runs, seed=0, observe=watch, progress=progress)
-    predicted = xr.Dataset({"outlier": (("time", "rank"), outlier), "edge": ("time", edge)}, {"time": times})
+    values = {"count": ("time", count), "outlier": (("time", "rank"), outlier), "edge": ("time", edge)}
+    predicted = xr.Dataset(values, {"time": times})
     return Outliers(macro, micro, sizes.samples, predicted)
 
 
