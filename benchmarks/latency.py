@@ -40,7 +40,7 @@ def _first(scale: str) -> Row:
 
     def spent(script: str, where: str) -> float:
         before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        environment = os.environ | {"NUMBA_CACHE_DIR": where}
+        environment = os.environ | {"OVERLAPS_CACHE_DIR": where}
         subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, env=environment)
         return resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .compiled import loop
+from .compiled import kept, loop
 from .draws import component, fill
 
 BLOCK = 32  # samples in a block
@@ -150,7 +150,7 @@ def blocked(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, r
         done += S
 
 
-@njit(nogil=True, cache=True)
+@kept(nogil=True)
 def redraw(parts, means, root, noise, rng, X, drawn):  # pragma: no cover - compiled
     """The first inputs (count, N) and labels of a run, in the order in which both engines draw them."""
     cumulative, spread, labels = parts

@@ -17,12 +17,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from .algorithms import OnlineSGD
 from .averages import Averages, ClosedForm, Method
 from .averages.closed import first_order, second_order
+from .compiled import kept
 from .problem import Problem
 from .start import Start
 
@@ -121,7 +121,7 @@ class EquationOfMotion:
         move_levels(Q, A, self.G, D, a.S, self.omega, self.through, noise, self.rate, self.decay, dQ, dA)
 
 
-@njit(cache=True)
+@kept()
 def move_levels(Q, A, G, D, S, omega, teachers, noise, rate, decay, dQ, dA):  # pragma: no cover - compiled
     """dQ/dt and dA/dt of all levels, written into dQ (K, K, levels) and dA (K, F, levels).
 
@@ -164,7 +164,7 @@ def move_levels(Q, A, G, D, S, omega, teachers, noise, rate, decay, dQ, dA):  # 
                 dQ[j, i, b] = dQ[i, j, b]
 
 
-@njit(cache=True, fastmath={"reassoc", "contract"})
+@kept(fastmath={"reassoc", "contract"})
 def _total(x, weights):  # pragma: no cover - compiled
     total = 0.0
     for b in range(x.size):
@@ -172,7 +172,7 @@ def _total(x, weights):  # pragma: no cover - compiled
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def closed_motion(
     y, dy, K, teachers, G, T, omega, seen, noise, rate, readout_rate, decay, family, u, label_noise, nodes, weights
 ):  # pragma: no cover - compiled

@@ -1,4 +1,4 @@
-"""Compiled functions known by name, which a cache on disk can tell apart (see `overlaps.compiled`)."""
+"""Compiled functions known by name, which code kept on disk can tell apart (see `overlaps.compiled`)."""
 
 from __future__ import annotations
 
@@ -14,14 +14,22 @@ class Named:
         self.make, self.names = make, names
 
     @cached_property
+    def function(self) -> Any:
+        """The compiled function itself."""
+        return self.make(*self.names)
+
+    @cached_property
     def _numba_type_(self) -> Any:
         """How Numba asks for the type of an argument."""
-        from .compiled import NamedType, sources
+        from .named_type import NamedType
 
-        return NamedType(self.make, self.names, sources())
+        return NamedType(self)
+
+    def __reduce__(self) -> Any:
+        return named, (self.make, *self.names)
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.make(*self.names)(*arguments)
+        return self.function(*arguments)
 
 
 @cache

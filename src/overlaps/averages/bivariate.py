@@ -17,8 +17,7 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
-
+from ..compiled import kept
 from .rules import unit_rule
 
 CERTAIN = 10.0  # standard deviations from zero at which a sign is taken for certain: it fails with probability 1e-23
@@ -28,19 +27,19 @@ _X12, _W12 = unit_rule(12)
 _X20, _W20 = unit_rule(20)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def density(x):  # pragma: no cover - compiled
     """Standard normal density."""
     return math.exp(-0.5 * x * x) / math.sqrt(2 * math.pi)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def positive(h):  # pragma: no cover - compiled
     """P(h + x > 0) = Φ(h), x standard normal."""
     return 0.5 * math.erfc(-h * math.sqrt(0.5))
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _from_independence(h, k, r):  # pragma: no cover - compiled
     """The integral from 0 to asin r."""
     nodes, weights = (_X6, _W6) if abs(r) < 0.3 else ((_X12, _W12) if abs(r) < 0.75 else (_X20, _W20))
@@ -52,7 +51,7 @@ def _from_independence(h, k, r):  # pragma: no cover - compiled
     return total * end / (2 * math.pi)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _to_alignment(h, k, rest):  # pragma: no cover - compiled
     """The integral from asin r to π/2 for r = √(1 − rest) close to 1."""
     a, b, product = math.sqrt(rest), abs(h - k), h * k
@@ -72,7 +71,7 @@ def _to_alignment(h, k, rest):  # pragma: no cover - compiled
     return scale * (a * total + zeroth + c * second + 5.0 * c * d * fourth) / (2 * math.pi)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def both_positive(h, k, r, rest):  # pragma: no cover - compiled
     """P(h + x > 0, k + y > 0) for correlation r; rest = 1 − r², given by itself for r close to ±1."""
     if h < -CERTAIN or k < -CERTAIN:
@@ -88,7 +87,7 @@ def both_positive(h, k, r, rest):  # pragma: no cover - compiled
     return max(0.0, positive(h) - positive(-k)) + _to_alignment(h, -k, rest)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def sign_covariance(h, k, r):  # pragma: no cover - compiled
     """P(both positive) − P(first) P(second): a quarter of the covariance of the signs of h + x and k + y."""
     if max(abs(h), abs(k)) > CERTAIN:

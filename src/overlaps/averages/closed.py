@@ -15,9 +15,9 @@ Fields of a mixture have means, and a covariance for each component: these avera
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..compiled import kept
 from ..data.inputs import Components
 from . import erf, linear, relu, shifted
 from .result import Averages, by_component, over_components
@@ -27,7 +27,7 @@ Array = NDArray[np.float64]
 FAMILIES = {"erf": 0, "linear": 1, "relu": 2}
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _pair(family, C, a, b):  # pragma: no cover - compiled
     if family == 0:
         return erf.pair(C, a, b)
@@ -36,7 +36,7 @@ def _pair(family, C, a, b):  # pragma: no cover - compiled
     return relu.pair(C, a, b)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _four(family, C, k, l, a, b, nodes, weights):  # pragma: no cover - compiled
     if nodes is not None:
         return relu.four(C, k, l, a, b, nodes, weights)
@@ -45,7 +45,7 @@ def _four(family, C, k, l, a, b, nodes, weights):  # pragma: no cover - compiled
     return linear.four(C, k, l, a, b)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _error(family, C, w):  # pragma: no cover - compiled
     total = 0.0
     for a in range(w.size):
@@ -55,7 +55,7 @@ def _error(family, C, w):  # pragma: no cover - compiled
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _errors(family, C, v, u):  # pragma: no cover - compiled
     out = np.empty(C.shape[0])
     k = v.shape[1]
@@ -69,7 +69,7 @@ def _errors(family, C, v, u):  # pragma: no cover - compiled
     return out
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def first_order(family, C, w, K, D, dv):  # pragma: no cover - compiled
     """Write D (K, K+M) and dv (K,) at field covariance C (K+M, K+M) and weights w = (v, −u)."""
     for k in range(K):
@@ -83,7 +83,7 @@ def first_order(family, C, w, K, D, dv):  # pragma: no cover - compiled
         D[k, k] += w[k] * self_term
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def second_order(family, C, w, K, noise, nodes, weights, S):  # pragma: no cover - compiled
     """Write S (K, K), by far the longest of the averages."""
     F = w.size
@@ -101,7 +101,7 @@ def second_order(family, C, w, K, noise, nodes, weights, S):  # pragma: no cover
             S[k, l] = S[l, k] = w[k] * w[l] * total
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _each(family, C, means, w, K, noise, nodes, weights):  # pragma: no cover - compiled
     P, F = means.shape
     D, S = np.empty((P, K, F)), np.empty((P, K, K))
@@ -111,7 +111,7 @@ def _each(family, C, means, w, K, noise, nodes, weights):  # pragma: no cover - 
     return D, S, dv, error, E
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _each_error(family, C, means, w):  # pragma: no cover - compiled
     out = np.empty(len(means))
     for c in range(out.size):

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import math
 
-from numba import njit
+from ..compiled import kept
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def pair(C, a, b):  # pragma: no cover - compiled
     """(E[g_a g_b], E[g'_a g'_b], E[g''_a g_b])."""
     product = (1.0 + C[a, a]) * (1.0 + C[b, b])
@@ -25,7 +25,7 @@ def pair(C, a, b):  # pragma: no cover - compiled
     return 2 / math.pi * both, 2 / math.pi * slopes, -2 / math.pi * C[a, b] / (1.0 + C[a, a]) * slopes
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def four(C, k, l, a, b):  # pragma: no cover - compiled
     """E[g'_k g'_l g_a g_b]."""
     kk, ll, kl = 1.0 + C[k, k], 1.0 + C[l, l], C[k, l]

@@ -24,24 +24,24 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ..compiled import kept
 from .bivariate import sign_covariance
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _level(mean, variance):  # pragma: no cover - compiled
     """E[g]."""
     return math.erf(mean / math.sqrt(2.0 * (1.0 + variance)))
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _slope(mean, variance):  # pragma: no cover - compiled
     """E[g']."""
     return math.sqrt(2 / math.pi / (1.0 + variance)) * math.exp(-0.5 * mean * mean / (1.0 + variance))
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def product(C, mean, a, b):  # pragma: no cover - compiled
     """E[g_a g_b]."""
     s_a, s_b = math.sqrt(1.0 + C[a, a]), math.sqrt(1.0 + C[b, b])
@@ -50,7 +50,7 @@ def product(C, mean, a, b):  # pragma: no cover - compiled
     return levels + 4.0 * sign_covariance(mean[a] / s_a, mean[b] / s_b, r)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def pair(C, mean, a, b):  # pragma: no cover - compiled
     """(E[g_a g_b], E[g'_a g'_b], E[g''_a g_b], E[g'_a g_b])."""
     along = C[a, b] / (1.0 + C[a, a])
@@ -61,7 +61,7 @@ def pair(C, mean, a, b):  # pragma: no cover - compiled
     return product(C, mean, a, b), slopes, curvature, first
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def tilt(C, mean, k):  # pragma: no cover - compiled
     """(Z, C~, μ~) of fields tilted by g'_k."""
     F = mean.size
@@ -74,7 +74,7 @@ def tilt(C, mean, k):  # pragma: no cover - compiled
     return _slope(mean[k], C[k, k]), covariance, shifted
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def square(C, mean, w):  # pragma: no cover - compiled
     """E[Δ²] for Δ = Σ_a w_a g_a."""
     total = 0.0
@@ -85,7 +85,7 @@ def square(C, mean, w):  # pragma: no cover - compiled
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def four(C, mean, w, k, l):  # pragma: no cover - compiled
     """E[g'_k g'_l Δ²]."""
     first, C, mean = tilt(C, mean, k)

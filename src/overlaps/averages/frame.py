@@ -19,12 +19,13 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
+
+from ..compiled import kept
 
 PRIVATE = 1e-8  # least distance of a field from the others, in standard deviations: what rounding leaves of it
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def frame(C):  # pragma: no cover - compiled
     """Unit vectors with the correlations C as rows (fields, fields), by Cholesky decomposition.
 
@@ -59,7 +60,7 @@ def frame(C):  # pragma: no cover - compiled
     return X
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def dot(x, y, d):  # pragma: no cover - compiled
     """Inner product of the first d entries."""
     total = 0.0
@@ -68,7 +69,7 @@ def dot(x, y, d):  # pragma: no cover - compiled
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def outside(x, near, basis, count, d, out):  # pragma: no cover - compiled
     """Part of x orthogonal to the first `count` rows of basis, of which ±near lies in the span; returns its length.
 
@@ -86,7 +87,7 @@ def outside(x, near, basis, count, d, out):  # pragma: no cover - compiled
     return math.sqrt(dot(out, out, d))
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def nearer(x, y, z, d):  # pragma: no cover - compiled
     """The one of y and z whose line is closer to x."""
     return y if abs(dot(x, y, d)) >= abs(dot(x, z, d)) else z

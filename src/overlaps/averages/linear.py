@@ -5,22 +5,22 @@ Fields with means μ have E[g_a g_b] = C_ab + μ_a μ_b and E[g'_a g_b] = μ_b.
 
 from __future__ import annotations
 
-from numba import njit
+from ..compiled import kept
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def pair(C, a, b):  # pragma: no cover - compiled
     """(E[g_a g_b], E[g'_a g'_b], E[g''_a g_b])."""
     return C[a, b], 1.0, 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def four(C, k, l, a, b):  # pragma: no cover - compiled
     """E[g'_k g'_l g_a g_b]."""
     return C[a, b]
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def shifted_pair(C, mean, a, b):  # pragma: no cover - compiled
     """(E[g_a g_b], E[g'_a g'_b], E[g''_a g_b], E[g'_a g_b]) with means."""
     return C[a, b] + mean[a] * mean[b], 1.0, 0.0, mean[b]

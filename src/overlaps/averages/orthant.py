@@ -19,17 +19,17 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ..compiled import kept
 from .frame import dot, nearer, outside
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _asin(x):  # pragma: no cover - compiled
     return math.asin(min(1.0, max(-1.0, x)))
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _explained(a, b, d, e, c, det):  # pragma: no cover - compiled
     """(a, b) · inverse of (1, c; c, 1) · (d, e), with det = 1 − c² given: no cancellation as c → ±1."""
     if c >= 0.0:
@@ -37,7 +37,7 @@ def _explained(a, b, d, e, c, det):  # pragma: no cover - compiled
     return (a + b) * (d + e) / det - (a * e + b * d) / (1.0 - c)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _given_two(C, i, j, k, l, t, det):  # pragma: no cover - compiled
     """Correlation of z_k and z_l given z_i = z_j = 0, all correlations scaled by t; det = 1 − (t ρ_ij)²."""
     c = t * C[i, j]
@@ -49,7 +49,7 @@ def _given_two(C, i, j, k, l, t, det):  # pragma: no cover - compiled
     return (t * C[k, l] - _explained(ki, kj, li, lj, c, det)) / math.sqrt(kk * ll)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def probability(C, s, nodes, weights):  # pragma: no cover - compiled
     """P(z_i > 0 for i in s), s of length 0 to 4; nodes, weights: Gauss-Legendre on (0, 1)."""
     n = s.size
@@ -75,7 +75,7 @@ def probability(C, s, nodes, weights):  # pragma: no cover - compiled
     return max(0.0, total)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _others(s, x, y):  # pragma: no cover - compiled
     """The two members of s (four) at places other than x and y."""
     first, second = -1, -1
@@ -88,7 +88,7 @@ def _others(s, x, y):  # pragma: no cover - compiled
     return first, second
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def second_moment(C, X, s, p, q, nodes, weights):  # pragma: no cover - compiled
     """E[z_p z_q 1(z_i > 0 for i in s)]; X = frame(C), up to four distinct positive fields s, any fields p and q.
 

@@ -30,8 +30,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ..compiled import kept
 from .bivariate import CERTAIN, both_positive, density, positive
 from .frame import dot, nearer, outside
 from .relu import ALIGNED
@@ -39,7 +39,7 @@ from .relu import ALIGNED
 DECIDED = 1e3  # a mean in standard deviations that stands for a sign without doubt
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def given(x, near, basis, count, d, out):  # pragma: no cover - compiled
     """The field x given that `count` fields, with orthonormal basis, are zero; returns its standard deviation."""
     length = outside(x, near, basis, count, d, out)
@@ -51,7 +51,7 @@ def given(x, near, basis, count, d, out):  # pragma: no cover - compiled
     return length
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def undecided(Y, s, kept):  # pragma: no cover - compiled
     """Write those of the fields s whose signs are neither certain nor implied into kept; how many, or −1 if P = 0."""
     d = Y.shape[1] - 1
@@ -78,7 +78,7 @@ def undecided(Y, s, kept):  # pragma: no cover - compiled
     return count
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _pair(x, y, d):  # pragma: no cover - compiled
     """P(both positive)."""
     r = dot(x, y, d)
@@ -90,7 +90,7 @@ def _pair(x, y, d):  # pragma: no cover - compiled
     return both_positive(x[d], y[d], r, max(0.0, gap * (1.0 - 0.25 * gap)))
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _along_path(Y, i, j, k, l, nodes, weights):  # pragma: no cover - compiled
     """Plackett's integral for z_i and z_k, whose blocks also hold z_j and, unless l < 0, z_l."""
     d = Y.shape[1] - 1
@@ -131,7 +131,7 @@ def _along_path(Y, i, j, k, l, nodes, weights):  # pragma: no cover - compiled
     return side * end * total / (2 * math.pi)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _strongest(Y, i, j, k, l):  # pragma: no cover - compiled
     """Largest correlation, in absolute value, between the blocks (i, j) and (k, l); l < 0 if there is none."""
     d = Y.shape[1] - 1
@@ -141,7 +141,7 @@ def _strongest(Y, i, j, k, l):  # pragma: no cover - compiled
     return most
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def probability(Y, s, nodes, weights):  # pragma: no cover - compiled
     """P(z_i > 0 for i in s), up to four fields of Y (…, d+1); nodes, weights: Gauss-Legendre on (0, 1)."""
     d = Y.shape[1] - 1
@@ -169,7 +169,7 @@ def probability(Y, s, nodes, weights):  # pragma: no cover - compiled
     return min(1.0, max(0.0, total))
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def product(A, B, Y, s, nodes, weights):  # pragma: no cover - compiled
     """E[A B 1(z_i > 0 for i in s)], up to four fields of Y (…, d+1); A, B: (d+1,), coefficients and mean."""
     d = A.size - 1

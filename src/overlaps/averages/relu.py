@@ -15,15 +15,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ..compiled import kept
 from .frame import frame
 from .orthant import second_moment
 
 ALIGNED = 1e-15  # correlations this close to ±1 differ from it by rounding alone
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def pair(C, a, b):  # pragma: no cover - compiled
     """(E[g_a g_b], E[g'_a g'_b], E[g''_a g_b])."""
     if a == b:
@@ -39,7 +39,7 @@ def pair(C, a, b):  # pragma: no cover - compiled
     return both, (math.pi - theta) / (2 * math.pi), s_b / s_a * sine / (2 * math.pi)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def correlations(C):  # pragma: no cover - compiled
     """Correlation matrix of the fields (zero rows for fields of zero variance) and their standard deviations."""
     n = C.shape[0]
@@ -52,7 +52,7 @@ def correlations(C):  # pragma: no cover - compiled
     return out, scale
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def four(C, k, l, a, b, nodes, weights):  # pragma: no cover - compiled
     """E[g'_k g'_l g_a g_b] for unit variances; `nodes`, `weights`: Gauss-Legendre on (0, 1) for the four-field orthant.
 

@@ -23,8 +23,8 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numba import njit
 
+from ..compiled import kept
 from .bivariate import both_positive, density, positive
 from .frame import frame
 from .orthant_shifted import DECIDED
@@ -32,7 +32,7 @@ from .orthant_shifted import product as orthant_product
 from .relu import correlations
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _standard(mean, s):  # pragma: no cover - compiled
     """The mean in standard deviations; a field without variance has its sign for certain, and is not positive at 0."""
     if s > 0.0:
@@ -40,20 +40,20 @@ def _standard(mean, s):  # pragma: no cover - compiled
     return DECIDED if mean > 0.0 else -DECIDED
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _ratio(gap, sigma):  # pragma: no cover - compiled
     if sigma > 0.0:
         return gap / sigma
     return DECIDED if gap > 0.0 else -DECIDED if gap < 0.0 else 0.0
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _gap(m, other, rho):  # pragma: no cover - compiled
     """m − ρ other, without cancellation as ρ → ±1."""
     return (m - other) + (1.0 - rho) * other if rho >= 0.0 else (m + other) - (1.0 + rho) * other
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def pair(C, mean, a, b):  # pragma: no cover - compiled
     """(E[g_a g_b], E[g'_a g'_b], E[g''_a g_b], E[g'_a g_b])."""
     s_a, s_b = math.sqrt(C[a, a]), math.sqrt(C[b, b])
@@ -80,7 +80,7 @@ def pair(C, mean, a, b):  # pragma: no cover - compiled
     return both, chance, curvature, first
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def fields(C, mean):  # pragma: no cover - compiled
     """Rows (unit vector, mean in standard deviations) of the fields, (F, F+1), and their standard deviations."""
     R, scale = correlations(C)
@@ -94,7 +94,7 @@ def fields(C, mean):  # pragma: no cover - compiled
     return Y, scale
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _term(w, Y, scale, mean, a, out):  # pragma: no cover - compiled
     """Write w z_a as a linear function (F+1,) of the fields."""
     F = scale.size
@@ -103,7 +103,7 @@ def _term(w, Y, scale, mean, a, out):  # pragma: no cover - compiled
     out[F] = w * mean[a]
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def four(Y, scale, mean, w, k, l, nodes, weights):  # pragma: no cover - compiled
     """E[g'_k g'_l Δ²]; Y, scale: `fields`; nodes, weights: Gauss-Legendre on (0, 1) for orthants of three and four.
 

@@ -15,12 +15,11 @@ from the averages of one activation: `erf_shifted`, `linear`, `relu_shifted`. D 
 
 from __future__ import annotations
 
-from numba import njit
-
+from ..compiled import kept
 from . import erf_shifted, linear, relu_shifted
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def _pair(family, C, mean, a, b):  # pragma: no cover - compiled
     if family == 0:
         return erf_shifted.pair(C, mean, a, b)
@@ -29,7 +28,7 @@ def _pair(family, C, mean, a, b):  # pragma: no cover - compiled
     return relu_shifted.pair(C, mean, a, b)
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def error(family, C, mean, w):  # pragma: no cover - compiled
     """½ E[Δ²] for fields of covariance C (F, F) and means (F,)."""
     if family == 0:
@@ -42,7 +41,7 @@ def error(family, C, mean, w):  # pragma: no cover - compiled
     return total
 
 
-@njit(cache=True, error_model="numpy")
+@kept(error_model="numpy")
 def averages(family, C, mean, w, K, noise, nodes, weights, D, S, dv, E):  # pragma: no cover - compiled
     """Write D (K, F), S (K, K), dv (K,), E (K,); returns the error. Fields have covariance C (F, F) and means (F,).
 

@@ -16,15 +16,15 @@ True
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..compiled import kept
 from .sweep import ADDED
 
 Array = NDArray[np.float64]
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _extend(A, V, start, stop, added):  # pragma: no cover - compiled
     """Write columns start to stop of all A (b, D, D); False where a pivot is not positive."""
     for b in range(len(A)):
@@ -46,7 +46,7 @@ def _extend(A, V, start, stop, added):  # pragma: no cover - compiled
     return True
 
 
-@njit(cache=True, nogil=True)
+@kept(nogil=True)
 def _solve(A, B, transposed):  # pragma: no cover - compiled
     """Turn B (b, n, k) into A⁻¹ B or A⁻ᵀ B, with the first n rows and columns of A."""
     n = B.shape[1]

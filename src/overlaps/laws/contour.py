@@ -16,8 +16,9 @@ A time costs O(levels). Where eigenvalues leave gaps of many decades the error i
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
+
+from ..compiled import kept
 
 Array = NDArray[np.float64]
 NODES = 28  # half of them are mirror images
@@ -36,7 +37,7 @@ def at_times(omega: Array, phi: Array, rate: float, distance: float, slowest: fl
     return moved * np.exp(-slowest * times)
 
 
-@njit(cache=True, fastmath={"reassoc", "contract", "arcp"}, error_model="numpy")
+@kept(fastmath={"reassoc", "contract", "arcp"}, error_model="numpy")
 def _sums(weights, poles, s):  # pragma: no cover - compiled
     """Σ_b weights_b/(s + poles_b) for every s."""
     out = np.empty(s.size, np.complex128)

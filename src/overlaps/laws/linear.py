@@ -36,11 +36,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from ..checks import grid, number, steps
+from ..compiled import kept
 from ..data import GaussianInputs
 from ..errors import InputError
 from ..problem import Problem
@@ -194,7 +194,7 @@ def finite_size_error(
     return (1 - share) * at[place] + share * at[place + (share > 0)]
 
 
-@njit(cache=True, fastmath={"reassoc", "contract"})
+@kept(fastmath={"reassoc", "contract"})
 def _recursion(p, n, trained, rate, distance, stops):  # pragma: no cover - compiled
     """Error at the steps `stops`."""
     S = distance * n

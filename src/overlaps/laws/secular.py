@@ -15,9 +15,9 @@ import os
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from ..compiled import kept
 from ..errors import NumericalError
 
 Array = NDArray[np.float64]
@@ -55,7 +55,7 @@ def smallest_root(poles: Array, weights: Array, level: float) -> float:
     return float(poles[0] + shift[0])
 
 
-@njit(cache=True, nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp"})
+@kept(nogil=True, error_model="numpy", fastmath={"reassoc", "contract", "arcp"})
 def _roots(poles, weights, level, first, last, near, shift, slope, converged):  # pragma: no cover - compiled
     L = poles.size
     lowest = 2.0 * weights.sum() / level

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
+
+from ..compiled import kept
 
 Array = NDArray[np.float64]
 
@@ -36,14 +37,14 @@ class Table:
         return out
 
 
-@numba.njit(cache=True)
+@kept()
 def _weights(u):  # pragma: no cover - compiled
     """Of the neighbours at −1, 0, 1, 2 for a point u between 0 and 1, by Lagrange."""
     a, b, c = u + 1.0, u - 1.0, u - 2.0
     return -u * b * c / 6.0, a * b * c / 2.0, -a * u * c / 2.0, a * u * b / 6.0
 
 
-@numba.njit(cache=True)
+@kept()
 def _interpolate(values, row, column, out):  # pragma: no cover - compiled
     rows, columns = values.shape
     for n in range(out.size):

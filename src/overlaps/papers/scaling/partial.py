@@ -100,7 +100,7 @@ def sample_runs(data: ov.Samples, trained: int, rate: float, times: Array, *, sc
     return errors
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
+@njit(nogil=True, fastmath={"reassoc", "contract"})
 def _visit(rows, d, trained, rate, stops, omega, rng):  # pragma: no cover - compiled
     """Errors at the steps `stops` of one run from d = w − B."""
     count, N = rows.shape
