@@ -332,3 +332,16 @@ def test_plan_refuses_nonsense():
     for wrong in ({"size": 0}, {"last": 0.05}, {"count": 1}, {"meso_runs": -1}, {"scale": -1.0}, {"seed": 0.5}):
         with pytest.raises(ov.InputError):
             Plan(**wrong)
+
+
+def test_cache_says_where_and_is_cleared(monkeypatch, capsys, tmp_path: Path) -> None:
+    monkeypatch.setenv("OVERLAPS_CACHE_DIR", str(tmp_path))
+    kept = tmp_path / ("0" * 24)
+    kept.mkdir()
+    (kept / "code").write_bytes(bytes(2_000_000))
+    (tmp_path / "work.txt").touch()
+    code, out, _ = command(monkeypatch, capsys, "cache")
+    assert code == 0 and f"1 files, 2.0 MB in {tmp_path}" in out and "set OVERLAPS_CACHE_DIR" in out
+    code, out, _ = command(monkeypatch, capsys, "cache", "--clear")
+    assert code == 0 and "0 files" in out
+    assert [path.name for path in tmp_path.iterdir()] == ["work.txt"]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from overlaps.papers.workers import Trouble
 
-def draw(handle: str, name: str, code: str, folder: Path, quick: bool) -> str:
+
+def draw(handle: str, name: str, code: str, folder: Path, quick: bool) -> Trouble:
     """Leaves a file that names its process; "dies" ends that process, "fails" tells of trouble."""
     if name == "dies":
         os._exit(1)
     (folder / f"{handle}-{name}").write_text(str(os.getpid()))
-    return "trouble" if name == "fails" else ""
+    return Trouble("trouble" if name == "fails" else "")

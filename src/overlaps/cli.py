@@ -1,6 +1,7 @@
 """The command line. Heavy imports are inside the commands, so that help answers at once.
 
-Every refusal is one line on standard error and exit code 2; `verify` exits with 1 if a claim is not as recorded.
+Every refusal is one line on standard error and exit code 2; `verify` exits with 1 if a claim is not as recorded. What
+needs an extra that is not installed is left out by `verify` and by the gallery, which say so.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+
+from .terminal import adapt
 
 app = typer.Typer(
     help="Predict how a neural network will learn, from a handful of overlaps.",
@@ -163,6 +166,7 @@ def verify(
     all_papers: Annotated[bool, typer.Option("--all", help="All papers, on all cores.")] = False,
     quick: Quick = False,
     json: Annotated[Path | None, typer.Option(help="File for the verdicts as JSON; it must not exist.")] = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 also for claims not measured.")] = False,
 ) -> None:
     """Measure the claims of a paper, or of all; exit code 1 if a verdict is not the recorded one."""
     import os
@@ -182,12 +186,27 @@ def verify(
     if json is not None:
         json.write_text(report.to_json(), encoding="utf-8")
         print(f"verdicts: {json}")
-    if not report.as_recorded:
+    if report.wrong or (strict and report.not_measured):
         raise typer.Exit(1)
+
+
+@app.command()
+def cache(
+    clear: Annotated[bool, typer.Option("--clear", help="Remove it; it is compiled anew when it is needed.")] = False,
+) -> None:
+    """Say where compiled code is kept, and how much of it there is."""
+    from . import code_cache
+
+    if clear:
+        code_cache.clear()
+    files, size = code_cache.contents()
+    print(f"compiled code: {files} files, {size / 1e6:.1f} MB in {code_cache.home() or 'no folder: there is no home'}")
+    print(f"to keep it elsewhere, set {code_cache.VARIABLE}")
 
 
 def main() -> None:
     """Entry point: turns refusals into one line and exit code 2, warnings into one line."""
+    adapt()
     try:
         with warnings.catch_warnings():
             warnings.showwarning = lambda message, *_, **__: print(f"overlaps: warning: {message}", file=sys.stderr)

@@ -1,8 +1,9 @@
 """The two ways this library says no.
 
 `InputError`: what was asked is outside what can be computed; the message names the field, what
-was expected, what came and what to do instead. `NumericalError`: a computation went wrong on the
-way; it names the quantity and the time, and carries whatever had been computed before.
+was expected, what came and what to do instead; `MissingExtraError` is one that goes away once an
+extra is installed. `NumericalError`: a computation went wrong on the way; it names the quantity
+and the time, and carries whatever had been computed before.
 """
 
 from __future__ import annotations
@@ -14,6 +15,22 @@ from typing import Any
 
 class InputError(ValueError):
     """A problem, a spec or an argument that cannot be used as it stands."""
+
+
+class MissingExtraError(InputError):
+    """What was asked for needs packages of an extra that is not installed.
+
+    Attributes
+    ----------
+    install: what installs it, for instance ``"pip install 'overlaps[deep]'"``.
+    """
+
+    def __init__(self, reason: str, install: str) -> None:
+        super().__init__(reason, install)
+        self.install = install
+
+    def __str__(self) -> str:
+        return "; ".join(self.args)
 
 
 class NumericalError(ArithmeticError):

@@ -20,7 +20,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InputError, unknown
+from ..errors import MissingExtraError, unknown
 from .archives import read_cars196, read_cub200
 from .images import Images, digits, read_folder
 
@@ -65,9 +65,9 @@ def __getattr__(name: str) -> Any:
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in _EXTRA:
             raise
-        raise InputError(
-            f"{name}: deep networks need jax, equinox and optax, and there is no {error.name}; "
-            "make setup-deep in a checkout, or pip install 'overlaps[deep]' from where you got overlaps"
+        raise MissingExtraError(
+            f"{name}: deep networks need jax, equinox and optax, and there is no {error.name}",
+            "make setup-deep in a checkout, or pip install 'overlaps[deep]' from where you got overlaps",
         ) from None
 
 

@@ -12,7 +12,7 @@ import re
 import time as clock
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,7 +21,7 @@ from ..errors import InputError, unknown
 from .fingerprint import fingerprint
 from .index import paper, papers
 from .ledger import VERDICTS, Paper, PaperFigure
-from .workers import DIED, Task, one_by_one
+from .workers import DIED, Task, Trouble, one_by_one
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -61,16 +61,24 @@ def _drawn(figure: PaperFigure, quick: bool, data: Path | None = None) -> tuple[
 
 @dataclass(frozen=True)
 class Gallery:
-    """What a gallery holds: how many figures were drawn now and kept from before, and the trouble with the others."""
+    """What a gallery holds: how many figures were drawn now and kept from before, and what is with the others.
+
+    `trouble` is what went wrong with a figure, `missing` what one needs that is not installed; a picture from before
+    stays in both cases.
+    """
 
     page: Path
     drawn: int
     kept: int
     trouble: dict[str, str]
+    missing: dict[str, str] = field(default_factory=dict)
 
     def __repr__(self) -> str:
-        lines = [f"gallery: {self.drawn} drawn, {self.kept} kept, {len(self.trouble)} not drawn: {self.page}"]
-        return "\n".join([*lines, *(f"  {name}: {words}" for name, words in self.trouble.items())])
+        numbers = f"{self.drawn} drawn, {self.kept} kept, {len(self.trouble)} in error, {len(self.missing)} not drawn"
+        lines = [f"gallery: {numbers}: {self.page}"]
+        lines += (f"  {name}: in error: {words}" for name, words in self.trouble.items())
+        lines += (f"  {name}: not drawn: {words}" for name, words in self.missing.items())
+        return "\n".join(lines)
 
 
 def draw_gallery(folder: Path, *, quick: bool = False, processes: int = 1) -> Gallery:
@@ -94,17 +102,19 @@ def draw_gallery(folder: Path, *, quick: bool = False, processes: int = 1) -> Ga
     count = sum(len(each.figures) for each in papers().values())
     kept = count - sum(map(len, queue))
     trouble: dict[str, str] = {}
+    missing: dict[str, str] = {}
     try:
         with tqdm(total=count, initial=kept, desc="gallery", unit="figure", disable=None) as bar:
             begin = lambda task: bar.set_postfix_str(f"{task[0]}-{task[1]}")  # noqa: E731
-            for (handle, name, *_), words in one_by_one(queue, _draw, processes, begin):
-                if words != "":
-                    trouble[f"{handle}-{name}"] = words or DIED
+            for (handle, name, *_), found in one_by_one(queue, _draw, processes, begin):
+                words, install = found or DIED
+                if words:
+                    (missing if install else trouble)[f"{handle}-{name}"] = words
                 bar.update()
     finally:  # also if interrupted: what is there is shown
         path = folder / "index.md"
         path.write_text(page(folder), encoding="utf-8")
-    return Gallery(path, count - kept - len(trouble), kept, trouble)
+    return Gallery(path, count - kept - len(trouble) - len(missing), kept, trouble, missing)
 
 
 def _missing(paper: Paper, folder: Path, quick: bool) -> list[Task]:
@@ -125,7 +135,7 @@ def _record(folder: Path, handle: str, name: str) -> dict[str, object]:
         return {}
 
 
-def _draw(handle: str, name: str, code: str, folder: Path, quick: bool) -> str:
+def _draw(handle: str, name: str, code: str, folder: Path, quick: bool) -> Trouble:
     """Draw a figure into a gallery: picture first, then its record; returns what was wrong, if anything."""
     import matplotlib.pyplot as plt
 
@@ -136,8 +146,7 @@ def _draw(handle: str, name: str, code: str, folder: Path, quick: bool) -> str:
         record.unlink(missing_ok=True)  # until there is a new one, which says that the picture is whole
         made.savefig(picture, dpi=120, pil_kwargs={"quality": 80, "method": 6})
     except Exception as error:  # whatever is wrong with one figure, the others are drawn
-        kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
-        return kind + " ".join(str(error).split())
+        return Trouble.of(error)
     finally:
         for number in set(plt.get_fignums()).difference(others):
             plt.close(number)
@@ -146,7 +155,7 @@ def _draw(handle: str, name: str, code: str, folder: Path, quick: bool) -> str:
     seconds = round(clock.perf_counter() - began, 1)
     about = {"code": code, "quick": quick, "seconds": seconds, "left_out": less}
     record.write_text(json.dumps(about, ensure_ascii=False) + "\n", encoding="utf-8")
-    return ""
+    return Trouble()
 
 
 def page(folder: Path) -> str:

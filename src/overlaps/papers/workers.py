@@ -1,4 +1,7 @@
-"""Lists of tasks in processes: what shares runs stays in one process, and one that dies costs a single task."""
+"""Lists of tasks in processes: what shares runs stays in one process, and one that dies costs a single task.
+
+What keeps a task from being done is told as `Trouble`, which is not the same if it is an extra that is not installed.
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,30 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
-from typing import Any
+from typing import Any, NamedTuple
+
+from ..code_cache import writable
+from ..errors import InputError, MissingExtraError
+from ..terminal import adapt
 
 Task = tuple[Any, ...]
-DIED = "its process has died, for want of memory perhaps"
+
+
+class Trouble(NamedTuple):
+    """What was wrong, in words, if anything; and what to install, if that is all there is to do about it."""
+
+    words: str = ""
+    install: str = ""
+
+    @classmethod
+    def of(cls, error: Exception) -> Trouble:
+        """An error on one line, with its kind where it is not one of this library's refusals."""
+        kind = "" if isinstance(error, InputError) else f"{type(error).__name__}: "
+        install = error.install if isinstance(error, MissingExtraError) else ""
+        return cls(kind + " ".join(str(error).split()), install)
+
+
+DIED = Trouble("its process has died, for want of memory perhaps")
 
 
 def one_by_one(
@@ -27,6 +50,7 @@ def one_by_one(
             begin(task)
             yield task, work(*task)
         return
+    writable()  # if not, this process says so, and not each of the others
     running: dict[Future[Any], tuple[ProcessPoolExecutor, list[Task]]] = {}
 
     def go_on(worker: ProcessPoolExecutor | None, tasks: list[Task]) -> None:
@@ -59,10 +83,11 @@ def one_by_one(
 
 
 def _prepare() -> None:
-    """Processes share the cores, so the linear algebra of each keeps to one; and they open no windows."""
+    """Processes share the cores, so the linear algebra of each keeps to one; they open no windows."""
     import matplotlib
     from threadpoolctl import threadpool_limits
 
+    adapt()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     threadpool_limits(1)
     matplotlib.use("agg")
