@@ -9,10 +9,10 @@ from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
 import overlaps as ov
-from overlaps.dmft.finite_size import PATHS as LOG2
-from overlaps.dmft.finite_size import REPLICAS, _Replica
-from overlaps.dmft.setting import Setting
-from overlaps.dmft.sweep import sweep
+from overlaps.full_batch.finite_size import PATHS as LOG2
+from overlaps.full_batch.finite_size import REPLICAS, _Replica
+from overlaps.full_batch.setting import Setting
+from overlaps.full_batch.sweep import sweep
 
 from .table import Row, at_least, at_most, duration, share, times
 from .timing import race
@@ -119,13 +119,13 @@ def scatter(quick: bool = False) -> list[Row]:
     labels, noise = np.zeros(block, dtype=np.int64), np.zeros(block)
     runs = round(2 * (3 / accuracy) ** 2)  # three standard errors of a variance over as many runs are the accuracy
     finite = start.at_size(chosen, size)
-    found = ov.dmft.fluctuations(chosen, start, accuracy=accuracy, progress=False)
+    found = ov.full_batch.fluctuations(chosen, start, accuracy=accuracy, progress=False)
     variance, bias = (found[f"{kind}_training_error"].isel(time=-1).item() for kind in ("variance", "bias"))
     known = found["bias_training_error"].attrs["accuracy"] / 3 / abs(bias)
     blurred = np.sqrt(size * variance / runs) / abs(bias)
 
     def theory() -> None:
-        ov.dmft.fluctuations(chosen, start, accuracy=accuracy, progress=False)
+        ov.full_batch.fluctuations(chosen, start, accuracy=accuracy, progress=False)
 
     def gradients() -> None:
         setting.duals(fields, none, labels, noise)

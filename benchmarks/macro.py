@@ -9,10 +9,10 @@ from scipy.integrate import DOP853
 import overlaps as ov
 from overlaps.averages import ClosedForm, method_for
 from overlaps.averages.closed import first_order, second_order
-from overlaps.implicit import Radau
-from overlaps.macro import _attempt, integrate
-from overlaps.motion import EquationOfMotion
-from overlaps.trajectory import Trajectory
+from overlaps.online.implicit import Radau
+from overlaps.online.macro import _attempt, integrate
+from overlaps.online.motion import EquationOfMotion
+from overlaps.trajectory.dataset import Trajectory
 
 from .problems import committee
 from .table import Row, duration, times

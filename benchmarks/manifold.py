@@ -8,7 +8,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import overlaps as ov
-from overlaps.micro import AHEAD, HiddenWeights
+from overlaps.online.micro import AHEAD, HiddenWeights
 
 from .table import Row, at_most, duration
 from .timing import race

@@ -8,9 +8,9 @@ import numpy as np
 from numba import njit
 
 import overlaps as ov
-from overlaps.meso import Chain
+from overlaps.online.meso import Chain
 
-from .micro import runner
+from .online.micro import runner
 from .problems import committee, generator
 from .table import Row, at_least, at_most, duration, share, times
 from .timing import race

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 import overlaps as ov
-from overlaps.engines import BLOCK, blocked, direct
-from overlaps.micro import BLOCKED_FROM, Weights
+from overlaps.online.micro import BLOCKED_FROM, Weights
+from overlaps.online.steps import BLOCK, blocked, direct
 
 from .problems import committee, generator
 from .table import Row, at_least, duration, share, times

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 import overlaps as ov
-from overlaps.diffusion import Diffusion
+from overlaps.online.diffusion import Diffusion
 
-from .meso import chain
-from .micro import runner
+from .online.meso import chain
+from .online.micro import runner
 from .problems import classes, generator
 from .table import Row, at_least, duration
 from .timing import race

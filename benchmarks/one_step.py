@@ -6,7 +6,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import overlaps as ov
-from overlaps.one_step import Setting, TwoClasses, scaled, solve, train
+from overlaps.giant_step import Setting, TwoClasses, scaled, solve, train
 
 from .table import Row, at_most, duration
 from .timing import race

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from re import DOTALL, sub
 
-from . import averages, full_batch, latency, laws, macro, manifold, meso, micro, mixtures, one_step, spectra
+from . import averages, full_batch, latency, laws, manifold, mixtures, spectra
+from . import giant_step as one_step
+from .online import macro, meso, micro
 from .table import Row, as_markdown, as_readme, as_text, machine, summary
 
 Benchmark = Callable[[bool], list[Row]]

@@ -38,7 +38,7 @@ def main(path: str = "full_batch.png") -> None:
         print(f"{text}: theory {ov.compare(theory, runs, resolve=0.3, finite_size=False).verdict} with runs at m = 300")
     short = problem(0.0, steps=3)
     start = ov.draw(short, size=300, seed=0, scale=0.1)
-    scatter = ov.dmft.fluctuations(short, start, progress=False)
+    scatter = ov.full_batch.fluctuations(short, start, progress=False)
     predicted = scatter["variance_training_error"]
     many = ov.sample(short, start, runs=1000, seed=1, progress=False)
     right.plot(predicted["time"], predicted, "k-", label="theory")

@@ -12,7 +12,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import overlaps as ov
-from overlaps import one_step
+from overlaps import giant_step as one_step
 
 
 def main(path: str = "one_giant_step.png") -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 
-from overlaps.cli import main
+from overlaps.cli.commands import main
 
 
 def command(monkeypatch, capsys, *arguments: str) -> tuple[int, str, str]:

@@ -32,13 +32,13 @@ def judged(name: str) -> str:
 
 def test_corrections_in_place_of_the_printed_formulas_hold_as_printed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verdicts hang on the formulas: with the corrected ones in their place the same claims hold."""
-    product, moment, features = ov.one_step.hermite_product, printed.eq_72, gradient_claims.feature_errors
+    product, moment, features = ov.giant_step.hermite_product, printed.eq_72, gradient_claims.feature_errors
     corrected: dict[str, Callable[..., Any]] = {
         "eq_48": lambda j, k, uu, vv, uv: product(j, k, [[uu, uv], [uv, vv]]),
         "eq_49": lambda t, variance: np.exp(t**2 * variance / 2),
         "eq_61": product,
-        "eq_69": lambda t, k, mu, eigenvalues: ov.one_step.sphere_moment(t, k, mu, np.diag(eigenvalues)),
-        "eq_65": lambda n, mean, variance, factor: float(ov.one_step.hermite_mean(n, mean, variance)),
+        "eq_69": lambda t, k, mu, eigenvalues: ov.giant_step.sphere_moment(t, k, mu, np.diag(eigenvalues)),
+        "eq_65": lambda n, mean, variance, factor: float(ov.giant_step.hermite_mean(n, mean, variance)),
         "eq_72": lambda k, width, w: moment(k, width, 2.0),
         "unseen_points": lambda z, nu: z - np.outer(z @ nu, nu) / (nu @ nu) + nu,
         "rotation": lambda M, epsilon: np.eye(len(M)),
@@ -53,9 +53,9 @@ def test_corrections_in_place_of_the_printed_formulas_hold_as_printed(monkeypatc
 
 def test_claims_notice_a_wrong_theory(monkeypatch: pytest.MonkeyPatch) -> None:
     """Scores that are 15 % larger are not those of runs."""
-    right = ov.one_step.solve
+    right = ov.giant_step.solve
     monkeypatch.setattr(
-        ov.one_step, "solve", lambda *args, **more: dataclasses.replace(right(*args), data=1.15 * right(*args).data)
+        ov.giant_step, "solve", lambda *args, **more: dataclasses.replace(right(*args), data=1.15 * right(*args).data)
     )
     for name in ("theorem-4.2-first-term", "eq-79", "finite-order", "regression"):
         assert judged(name) == "fails", name
@@ -119,12 +119,12 @@ def test_printed_generator_has_the_stated_variance() -> None:
 def test_theory_of_setup_2_depends_on_a_rotation_through_the_angle_alone() -> None:
     task = setting("sphere", 256)
     v = task.direction
-    one = ov.one_step.rotated(v, [1.0], seed=3)[0]
+    one = ov.giant_step.rotated(v, [1.0], seed=3)[0]
     cosine = float(one.mean @ v / (v @ v))
     beside = np.zeros(256)
     beside[:2] = np.sqrt(v @ v / 2) * np.array([1, -1])
-    other = ov.one_step.UnseenClass(cosine * v + np.sqrt(1 - cosine**2) * beside)
-    both = ov.one_step.solve(task, [one, other])
+    other = ov.giant_step.UnseenClass(cosine * v + np.sqrt(1 - cosine**2) * beside)
+    both = ov.giant_step.solve(task, [one, other])
     for name in ("alignment", "elasticity"):
         np.testing.assert_allclose(*both.mean(name), rtol=1e-6)
 
@@ -151,7 +151,7 @@ def test_tables_hold_the_mean_of_their_runs() -> None:
     one = table.sel(column="Recall@1")
     assert float(one["mean"]) == pytest.approx(float(one["seed"].mean()))
     p = table.sel(column="p-value")
-    assert float(p["mean"]) == pytest.approx(ov.one_step.combined(p["seed"].values))
+    assert float(p["mean"]) == pytest.approx(ov.giant_step.combined(p["seed"].values))
 
 
 def test_full_scales_are_those_of_the_paper() -> None:

@@ -12,7 +12,7 @@ import overlaps as ov
 from overlaps.averages import method_for
 from overlaps.laws.asymptote import decay_rates, late_error, late_modes, near_error
 from overlaps.laws.plateaus import typical_teacher
-from overlaps.macro import EquationOfMotion
+from overlaps.online.macro import EquationOfMotion
 
 DATA = np.load(Path(__file__).parent / "data" / "r002_asymptotic.npz")
 ROOT3 = math.sqrt(3)

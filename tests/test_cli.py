@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import overlaps as ov
 from command import command
-from overlaps.experiment import Experiment, Plan
+from overlaps.cli.experiment import Experiment, Plan
 
 SMALL = """
 [data.spectrum]
@@ -263,7 +263,7 @@ numbers = st.one_of(
 )
 def test_fuzzed_specs_are_valid_or_refused_by_name(student, algorithm, spectrum, run):
     """Whatever the values: an experiment that round-trips, or an InputError of one line that names its place."""
-    from overlaps.spec import write
+    from overlaps.interface.spec import write
 
     table = {
         "data": {"spectrum": spectrum},

@@ -13,7 +13,7 @@ import pytest
 
 import overlaps as ov
 from overlaps import papers
-from overlaps.errors import MissingExtraError
+from overlaps.interface.errors import MissingExtraError
 from overlaps.papers.workers import Trouble
 
 INSTALL = "make setup-deep in a checkout, or pip install 'overlaps[deep]'"

@@ -82,5 +82,5 @@ cli.main()
 
 
 def test_utf8_is_left_as_it_is() -> None:
-    program = "import sys; from overlaps.terminal import adapt; adapt(); print(sys.stdout.errors, 'η²')"
+    program = "import sys; from overlaps.interface.terminal import adapt; adapt(); print(sys.stdout.errors, 'η²')"
     assert printed("utf-8:surrogateescape", code=program)[1].strip() == "surrogateescape η²"

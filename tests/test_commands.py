@@ -19,7 +19,7 @@ import pytest
 
 import overlaps as ov
 from command import command
-from overlaps.experiment import Experiment
+from overlaps.cli.experiment import Experiment
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -120,7 +120,7 @@ def test_commands(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
         called.append(out)
         return SimpleNamespace(folder=out, figure_path=out, verdict_path=out)
 
-    monkeypatch.setattr("overlaps.demo.demonstrate", demonstrate)
+    monkeypatch.setattr("overlaps.cli.demo.demonstrate", demonstrate)
     code, _, err = command(monkeypatch, capsys, *(stand_in.get(word, word) for word in words[1:]))
     assert code == 0, err
     assert called or words[1] in ("--help", "check", "run", "spectrum", "papers")

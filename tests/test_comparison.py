@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 import overlaps as ov
-from overlaps.points import decay_exponent, holm
+from overlaps.trajectory.points import decay_exponent, holm
 
 TIMES = ov.logtimes(0.1, 5, 10)
 
@@ -93,7 +93,7 @@ class _Wrong:
 
     @staticmethod
     def no_noise_term(chosen, start):
-        from overlaps import macro
+        from overlaps.online import macro
 
         class Dropped(macro.EquationOfMotion):
             def __init__(self, *parts):
@@ -183,7 +183,7 @@ def test_check_scaling_refuses_nonsense():
 
 def test_sizes_of_a_scaling_are_independent():
     """The same normals at two sizes would make the fit's intervals wrong."""
-    from overlaps.points import points
+    from overlaps.trajectory.points import points
 
     chosen = problem(data=ov.GaussianInputs())
     start = ov.draw(chosen, 200, seed=0, scale=0.5)
@@ -196,7 +196,7 @@ def test_sizes_of_a_scaling_are_independent():
         return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("overlaps.scaling.sample", spy)
+        patch.setattr("overlaps.compare.finite_size.sample", spy)
         ov.check_scaling(chosen, [60, 120], start=start, times=(0.5, 1.0), runs=1000)
     assert abs(np.corrcoef(values)[0, 1]) < 0.13  # four standard deviations
 

@@ -125,7 +125,7 @@ def test_algorithm_1_converges_to_the_alternative_process() -> None:
         once = state = go(go.begin())
         for _ in range(4):
             state = go(state)
-        psi = ov.dmft.alternative(task, start(task, 24), runs=runs, seed=5, sigma=1e-3, z=z, progress=False).data
+        psi = ov.full_batch.alternative(task, start(task, 24), runs=runs, seed=5, sigma=1e-3, z=z, progress=False).data
         assert apart(state.error, psi["training_error"].values) < 5
         assert apart(np.sum(state.theta**2, axis=1)[:, 1:], psi["Q"].values[:, 1:, 0, 0]) < 5
         np.testing.assert_allclose(go(state).error, state.error, rtol=1e-6)

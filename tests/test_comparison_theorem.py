@@ -13,10 +13,10 @@ import pytest
 from scipy import stats
 
 import overlaps as ov
-from overlaps.dmft import theorem
-from overlaps.dmft.alternative import Alternative, alternative, perturbed
-from overlaps.dmft.continuation import continued
-from overlaps.dmft.theorem import check_theorem
+from overlaps.full_batch import theorem
+from overlaps.full_batch.alternative import Alternative, alternative, perturbed
+from overlaps.full_batch.continuation import continued
+from overlaps.full_batch.theorem import check_theorem
 
 PAIR = {"gram": [[1, -0.5], [-0.5, 1]], "labels": [0, 3]}
 # the gradient of an erf that misses its label by far has a sign, so that low moments show how q and p depend

@@ -19,10 +19,10 @@ import numpy as np
 import pytest
 
 import overlaps as ov
-from overlaps import code_cache
-from overlaps.named import named
-from overlaps.named_type import NamedType
-from overlaps.problem import _known
+from overlaps.compiled import code_cache
+from overlaps.compiled.named import named
+from overlaps.compiled.named_type import NamedType
+from overlaps.problem.statement import _known
 
 PACKAGE = Path(ov.__file__).parent
 
@@ -206,7 +206,7 @@ CHANGES = {
     "dispatchers ask otherwise": (
         "import numba.core.dispatcher as d; d.Dispatcher._cache = property(lambda s: d.NullCache(), lambda s, v: None)"
     ),
-    "types of functions have moved": "import sys; sys.modules['overlaps.named_type'] = None",
+    "types of functions have moved": "import sys; sys.modules['overlaps.compiled.named_type'] = None",
     "models of types are registered otherwise": "import numba.extending as e; e.register_model = lambda t: lambda m: m",
 }
 

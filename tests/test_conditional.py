@@ -9,10 +9,10 @@ from tqdm.auto import tqdm
 
 import overlaps as ov
 from manifolds import DATA, apart, hidden, reference, rms
-from overlaps import conditional
 from overlaps.averages import method_for
-from overlaps.conditional import WEAK, Drift, _Run
 from overlaps.data.latent import Conditional
+from overlaps.online import strong_mixture as conditional
+from overlaps.online.strong_mixture import WEAK, Drift, _Run
 
 NAMES = ("Q", "R", "v")
 

@@ -13,7 +13,7 @@ from PIL import Image
 from scipy.io import savemat
 
 from overlaps.deep import Images, read_cars196, read_cub200, read_folder
-from overlaps.errors import InputError
+from overlaps.interface.errors import InputError
 
 
 def write(file: Path, colour: tuple[int, int, int], shape: tuple[int, int] = (6, 4)) -> None:

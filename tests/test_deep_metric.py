@@ -14,7 +14,7 @@ from images import Linear, digits, flat
 from overlaps.deep import Convolutional, Images, MetricTraining, train_metric
 from overlaps.deep.epochs import standardised
 from overlaps.deep.metric import Embedding, normalised_softmax, training_loss
-from overlaps.errors import InputError, NumericalError
+from overlaps.interface.errors import InputError, NumericalError
 
 SMALL = Convolutional(outputs=16, widths=(8, 16))
 

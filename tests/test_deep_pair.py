@@ -17,9 +17,9 @@ from overlaps.deep import Convolutional, Images, PairTraining, Residual, train_p
 from overlaps.deep.epochs import standardised
 from overlaps.deep.networks import Recipe
 from overlaps.deep.pair import Pair, PairRun, training_loss
-from overlaps.errors import InputError, NumericalError
-from overlaps.one_step.giant import gradient
-from overlaps.one_step.scores import kendall_w
+from overlaps.giant_step.giant import gradient
+from overlaps.giant_step.scores import kendall_w
+from overlaps.interface.errors import InputError, NumericalError
 
 SMALL = Convolutional(outputs=16, widths=(8, 16))
 N = 64

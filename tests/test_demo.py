@@ -12,8 +12,8 @@ import pytest
 
 import overlaps as ov
 from command import command
-from overlaps import demo
-from overlaps.experiment import Experiment
+from overlaps.cli import demo
+from overlaps.cli.experiment import Experiment
 
 PICTURE = Path(__file__).parents[1] / "docs" / "pictures" / "demo.png"
 CHANGES = ("size = 1000", "size = 60"), ("last = 400.0", "last = 60.0"), ("count = 80", "count = 20")

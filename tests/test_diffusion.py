@@ -12,8 +12,8 @@ import pytest
 
 import overlaps as ov
 from mixtures import classes
-from overlaps.diffusion import Diffusion
-from overlaps.points import points
+from overlaps.online.diffusion import Diffusion
+from overlaps.trajectory.points import points
 from problems import problem
 
 TIMES = [0.3, 2.0]

@@ -14,7 +14,7 @@ import pytest
 from scipy import stats
 
 import overlaps as ov
-from overlaps.discrepancy import distances, excess, floors, log_spaced, tlog_rmse
+from overlaps.compare.discrepancy import distances, excess, floors, log_spaced, tlog_rmse
 
 DATA = Path(__file__).parent / "data"
 SIGMAS = stats.norm.isf(1e-4 / 2)

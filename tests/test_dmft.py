@@ -10,10 +10,10 @@ import pytest
 import overlaps as ov
 from full_batches import USER, paper, small_start, three_classes
 from gaussian import hermite
-from overlaps.dmft import sweep as sweeping
-from overlaps.dmft import theory as theories
-from overlaps.dmft.setting import Setting
-from overlaps.dmft.sweep import Factor, sweep
+from overlaps.full_batch import sweep as sweeping
+from overlaps.full_batch import theory as theories
+from overlaps.full_batch.setting import Setting
+from overlaps.full_batch.sweep import Factor, sweep
 
 DATA = Path(__file__).parent / "data"
 TANH = ov.Committee(1, "tanh")

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from overlaps.errors import InputError, NumericalError
+from overlaps.interface.errors import InputError, NumericalError
 from overlaps.spectra.alignment import alignment, distance_from, lives_in
 from overlaps.spectra.eigenpairs import Eigenpairs, eigenpairs, gram_eigenpairs
 from overlaps.spectra.krylov import BASIS, orthonormal

@@ -15,7 +15,7 @@ import pytest
 import mixtures
 import overlaps as ov
 from mixtures import classes
-from overlaps.errors import InputError
+from overlaps.interface.errors import InputError
 from overlaps.spectra.batch import Batch
 from overlaps.spectra.eigenpairs import eigenpairs
 from overlaps.spectra.empirical import NetworkMatrix, gradient_matrix, hessian

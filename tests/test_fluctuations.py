@@ -9,10 +9,10 @@ import pytest
 
 import overlaps as ov
 from overlaps.averages.rules import scrambled
-from overlaps.dmft.finite_size import _error_statistics, _errors, _gaussian, _Replica, statistics
-from overlaps.dmft.noisy import Noise, NoisySweep
-from overlaps.dmft.setting import Setting
-from overlaps.dmft.sweep import sweep
+from overlaps.full_batch.finite_size import _error_statistics, _errors, _gaussian, _Replica, statistics
+from overlaps.full_batch.noisy import Noise, NoisySweep
+from overlaps.full_batch.setting import Setting
+from overlaps.full_batch.sweep import sweep
 from overlaps.papers.comparison.algorithm import Passes
 from overlaps.papers.comparison.mean_field import Limit
 from overlaps.papers.comparison.model import problem as paper_problem
@@ -84,7 +84,7 @@ def test_variance_and_bias_are_those_of_runs(loss: str) -> None:
     """m Var within 3 % and three standard errors of 1.2 %, m bias within four: a false alarm in 1 %, seeds fixed."""
     problem = perceptron(loss, 3)
     start, runs = short_start(problem, 150), 14_000
-    theory = ov.dmft.fluctuations(problem, start, progress=False)
+    theory = ov.full_batch.fluctuations(problem, start, progress=False)
     simulated = ov.sample(problem, start, runs=runs, seed=1).data
     macro = ov.solve(problem, start, accuracy=2e-5).data
     for name in ("training_error", "error", "Q", "m"):
@@ -181,7 +181,7 @@ def test_directions_do_not_depend_on_the_step_of_differences(monkeypatch: pytest
     setting = Setting(problem, short_start(problem))
     found = []
     for step in (3e-5, 1e-5):
-        monkeypatch.setattr("overlaps.dmft.finite_size.STEP", step)
+        monkeypatch.setattr("overlaps.full_batch.finite_size.STEP", step)
         found.append(spread_of(_Replica(setting, 0, False, 6)))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-12)
 
@@ -201,23 +201,23 @@ def test_weights_of_points_are_a_measure() -> None:
 def test_refusals() -> None:
     kinked = perceptron("square", 3, activation="relu")
     with pytest.raises(ov.InputError, match=r"jump here.*dmft\.continued"):
-        ov.dmft.fluctuations(kinked, short_start(kinked))
+        ov.full_batch.fluctuations(kinked, short_start(kinked))
     levels = GENERAL["teacher"]
     with pytest.raises(ov.InputError, match="one_pass: it is done for one level, got 2"):
-        ov.dmft.fluctuations(levels, ov.draw(levels, 50), one_pass=True)
+        ov.full_batch.fluctuations(levels, ov.draw(levels, 50), one_pass=True)
     online = ov.Problem(
         data=ov.GaussianMixture(2), student=ov.Committee(1, "softplus"), algorithm=ov.OnlineSGD(0.1), loss="logistic"
     )
     with pytest.raises(ov.InputError, match="expected FullBatch, got OnlineSGD"):
-        ov.dmft.fluctuations(online, ov.draw(online, 50))
+        ov.full_batch.fluctuations(online, ov.draw(online, 50))
 
 
 def test_an_accuracy_out_of_reach_keeps_what_was_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overlaps.dmft.finite_size.MOST", 6)
-    monkeypatch.setattr("overlaps.dmft.finite_size.PATHS", 6)
+    monkeypatch.setattr("overlaps.full_batch.finite_size.MOST", 6)
+    monkeypatch.setattr("overlaps.full_batch.finite_size.PATHS", 6)
     problem = perceptron("logistic", 2)
     with pytest.raises(ov.NumericalError, match="pass accuracy=") as caught:
-        ov.dmft.fluctuations(problem, short_start(problem), accuracy=1e-9, progress=False)
+        ov.full_batch.fluctuations(problem, short_start(problem), accuracy=1e-9, progress=False)
     assert np.isfinite(caught.value.partial["variance_Q"]).all()
 
 

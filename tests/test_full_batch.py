@@ -11,10 +11,10 @@ from scipy.special import expit
 
 import overlaps as ov
 from full_batches import PAIR, USER, committee, paper, small_start, textbook, three_classes
-from overlaps.dmft.descent import descend
-from overlaps.dmft.matrices import Formed
-from overlaps.dmft.setting import Setting
-from overlaps.dmft.weights import with_weights
+from overlaps.full_batch.descent import descend
+from overlaps.full_batch.matrices import Formed
+from overlaps.full_batch.setting import Setting
+from overlaps.full_batch.weights import with_weights
 
 
 def descent_by_hand(X, theta, algorithm, gradient, fixed):

@@ -9,8 +9,8 @@ import pytest
 
 import overlaps as ov
 from full_batches import paper
-from overlaps.dmft.matrices import Frame
-from overlaps.dmft.theory import is_smooth
+from overlaps.full_batch.matrices import Frame
+from overlaps.full_batch.theory import is_smooth
 
 
 def ramp(x: float) -> float:

@@ -11,8 +11,8 @@ import pytest
 
 import overlaps as ov
 from full_batches import USER, committee, paper, three_classes
-from overlaps.dmft import matrices
-from overlaps.points import relabelled
+from overlaps.full_batch import matrices
+from overlaps.trajectory.points import relabelled
 
 LEVEL = 1e-3
 SIZE = 120

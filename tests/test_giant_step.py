@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import overlaps as ov
-from overlaps.one_step import expanded_features, gradient, gradient_error, operator_norm, rank_one
+from overlaps.giant_step import expanded_features, gradient, gradient_error, operator_norm, rank_one
 
 G = {
     "tanh": np.tanh,
@@ -74,7 +74,7 @@ def test_the_gradient_is_its_rank_one_part_up_to_noise_that_shrinks():
     # about n^{-1/2} of noise, and small sizes are farther off: halved or less for four times the sizes
     errors = []
     for n in (128, 512):
-        data = ov.one_step.TwoClasses("sphere", 3.0)
+        data = ov.giant_step.TwoClasses("sphere", 3.0)
         rng = np.random.default_rng(0)
         X, y = data.draw(rng, n, n)
         W = rng.standard_normal((n, n))
@@ -122,7 +122,7 @@ def test_expanded_features_are_the_features_after_a_small_step_on_average():
     # projection of F − F_0 on that of F_l is one up to noise of 1/√(points · width)
     rng = np.random.default_rng(3)
     n = d = N = 400
-    X, y = ov.one_step.TwoClasses("sphere", 5.0).draw(rng, n, d)
+    X, y = ov.giant_step.TwoClasses("sphere", 5.0).draw(rng, n, d)
     W = rng.standard_normal((d, N))
     W /= np.linalg.norm(W, axis=0)
     a, x = rng.standard_normal((2, N)) / math.sqrt(N), rng.standard_normal((200, d)) + 0.1

@@ -19,12 +19,13 @@ import xarray as xr
 
 import overlaps as ov
 from images import flat
-from overlaps import deep, one_step
-from overlaps.experiment import Plan
+from overlaps import deep
+from overlaps import giant_step as one_step
+from overlaps.cli.experiment import Plan
 from overlaps.papers import panels, papers
 from overlaps.plot import LABELS
-from overlaps.problem import ROLES
-from overlaps.trajectory import SAMPLES, STEPS
+from overlaps.problem.statement import ROLES
+from overlaps.trajectory.dataset import SAMPLES, STEPS
 
 PAGE = Path(__file__).parents[1] / "docs" / "glossary.md"
 Row = list[str]
@@ -115,7 +116,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[xr.Datas
     begin = ov.draw(batch, size=20, scale=0.5)
     theory = ov.solve(batch, begin, levels=True)
     runs = [scale(batch, begin, runs=2, levels=True, kernels=True, progress=False) for scale in (ov.sample, ov.train)]
-    process = ov.dmft.alternative(batch, begin, runs=2, sigma=0.5, z=1.0, progress=False)
+    process = ov.full_batch.alternative(batch, begin, runs=2, sigma=0.5, z=1.0, progress=False)
     manifold = ov.Problem(
         data=ov.HiddenManifold(latent_ratio=0.5, latent=ov.LatentMixture()),
         teacher=problem.teacher,
@@ -140,8 +141,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[xr.Datas
         "Verdict": [ov.compare(theory, runs[0], finite_size=False).table],
         "Scaling": [ov.check_scaling(batch, [20, 40], runs=10, progress=False).data],
         "Forecast": [ov.forecast(ov.PowerLaw(5, 1.0)).data],
-        "dmft.fluctuations": [ov.dmft.fluctuations(batch, begin, accuracy=1.0, progress=False)],
-        "dmft.continued": [ov.dmft.continued(batch, begin, runs=3, progress=False)],
+        "dmft.fluctuations": [ov.full_batch.fluctuations(batch, begin, accuracy=1.0, progress=False)],
+        "dmft.continued": [ov.full_batch.continued(batch, begin, runs=3, progress=False)],
         "one_step.Scores": [predicted.data, measured.data],
         "Scores.against": [measured.against(predicted)],
         "deep.PairTraining": [deep.train_pair(seen, {"set": others}, flat, units=4, classes=3, **short).data],

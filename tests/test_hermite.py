@@ -12,7 +12,7 @@ from scipy.special import gammaln, ndtr
 import overlaps as ov
 from gaussian import hermite
 from overlaps.data.nonlinearity import moments, nonlinearity
-from overlaps.one_step import (
+from overlaps.giant_step import (
     centred,
     gaussian_moment,
     hermite_coefficients,
@@ -21,9 +21,9 @@ from overlaps.one_step import (
     initial_series,
     sphere_moment,
 )
-from overlaps.one_step.hermite import is_bounded
-from overlaps.one_step.line import Line, graded, lines
-from overlaps.one_step.sphere import on_sphere
+from overlaps.giant_step.hermite import is_bounded
+from overlaps.giant_step.line import Line, graded, lines
+from overlaps.giant_step.sphere import on_sphere
 
 
 def odd_factorial(n: int) -> float:

@@ -7,7 +7,7 @@ import pytest
 
 import overlaps as ov
 from overlaps.averages import method_for
-from overlaps.hierarchy import MomentHierarchy
+from overlaps.online.moments import MomentHierarchy
 
 
 def committee(levels: int, beta: float = 1.0, K: int = 2, M: int = 2, **change: float) -> ov.Problem:
@@ -52,7 +52,7 @@ def test_seven_digits_up_to_the_limit(levels: int, beta: float) -> None:
 
 def test_what_is_refused_would_have_been_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
     """Twelve levels, no guard: the stated accuracy is not reached, and the error is far above it."""
-    monkeypatch.setattr("overlaps.hierarchy.WORST", np.inf)
+    monkeypatch.setattr("overlaps.online.moments.WORST", np.inf)
     p = committee(12)
     start = ov.draw(p, 1200, seed=1, scale=0.3)
     with pytest.raises(ov.NumericalError) as refused:

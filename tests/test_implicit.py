@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import overlaps as ov
-from overlaps import implicit, macro
 from overlaps.averages import method_for
-from overlaps.motion import EquationOfMotion
+from overlaps.online import implicit, macro
+from overlaps.online.motion import EquationOfMotion
 
 
 def committee(levels: int = 40, K: int = 2, M: int = 2, rate: float = 0.5, **student) -> ov.Problem:

@@ -11,7 +11,7 @@ from scipy import stats
 
 import overlaps as ov
 from overlaps.data.latent import LatentMixture
-from overlaps.spec import from_mapping, parse, to_mapping, write
+from overlaps.interface.spec import from_mapping, parse, to_mapping, write
 
 D, COUNT, ALARM = 6, 20_000, 1e-4
 MEANS = np.random.default_rng(8).uniform(-2, 2, (3, D))

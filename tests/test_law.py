@@ -14,8 +14,8 @@ import pytest
 
 import overlaps as ov
 from contracts import cases
-from overlaps.meso import Chain
-from overlaps.points import points, relabelled
+from overlaps.online.meso import Chain
+from overlaps.trajectory.points import points, relabelled
 
 LEVEL = 1e-4
 TIMES = [0.5, 1.03, 4.0]
@@ -116,7 +116,8 @@ def test_micro_and_meso_are_equal_in_law(case):
 @pytest.mark.parametrize("case", ["readout, decay, noise", "xor"])
 def test_blocked_and_direct_training_take_the_same_steps(case):
     """The blocked engine is algebra, not statistics: same samples, same weights up to rounding."""
-    from overlaps import engines, micro
+    from overlaps.online import micro
+    from overlaps.online import steps as engines
 
     chosen = CASES[case]
     start = ov.draw(chosen, 60, seed=0, scale=0.5)
@@ -142,7 +143,7 @@ class HalfTheNoise(Chain):
 def test_halving_the_noise_is_rejected(monkeypatch):
     chosen = CASES["isotropic"]
     start, micro = runs_of(chosen)
-    monkeypatch.setattr("overlaps.meso.Chain", HalfTheNoise)
+    monkeypatch.setattr("overlaps.online.meso.Chain", HalfTheNoise)
     assert p_value(micro, ov.sample(chosen, start, TIMES, runs=300, seed=1)) <= LEVEL
 
 
@@ -161,7 +162,7 @@ def test_inputs_seven_per_cent_too_short_are_rejected(monkeypatch):
 
     chosen = CASES["isotropic"]
     start, micro = runs_of(chosen)
-    monkeypatch.setattr("overlaps.meso.Chain", Shorter)
+    monkeypatch.setattr("overlaps.online.meso.Chain", Shorter)
     assert p_value(micro, ov.sample(chosen, start, TIMES, runs=300, seed=1)) <= LEVEL
 
 
@@ -175,7 +176,7 @@ def test_taking_the_wrong_mean_is_rejected(monkeypatch):
 
     chosen = CASES["softmax on three classes"]
     start, micro = runs_of(chosen, runs=120)
-    monkeypatch.setattr("overlaps.meso.Chain", Exchanged)
+    monkeypatch.setattr("overlaps.online.meso.Chain", Exchanged)
     assert p_value(micro, ov.sample(chosen, start, TIMES, runs=120, seed=1)) <= LEVEL
 
 
@@ -222,7 +223,7 @@ def test_chain_starts_at_the_overlaps_of_the_weights(size):
 
 def test_one_step_of_the_chain_conserves_what_it_must():
     """Folding is a rotation: from a fixed Gram matrix, one step changes Q by the rank-one update alone."""
-    from overlaps.meso import _fold
+    from overlaps.online.meso import _fold
 
     rng = np.random.default_rng(0)
     for K in (1, 2, 5):

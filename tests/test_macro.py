@@ -13,8 +13,8 @@ import pytest
 from scipy.special import erf
 
 import overlaps as ov
-from overlaps import macro
 from overlaps.averages import method_for
+from overlaps.online import macro
 from problems import linear_solution, problem
 
 FACTOR = 3.0  # by how much an accuracy measured as a difference of two solutions may fall short

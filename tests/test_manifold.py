@@ -11,7 +11,7 @@ from scipy.special import erf
 import overlaps as ov
 from manifolds import DATA, apart, hidden, reference
 from overlaps.data import features as matrices
-from overlaps.micro import AHEAD, HiddenWeights
+from overlaps.online.micro import AHEAD, HiddenWeights
 
 
 @pytest.mark.parametrize("activation", ["erf", "relu"])

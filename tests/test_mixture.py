@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import overlaps as ov
 from mixtures import XOR, classes, xor
-from overlaps.experiment import Experiment
-from overlaps.origin import largest_pull
+from overlaps.cli.experiment import Experiment
+from overlaps.problem.origin import largest_pull
 
 VECTORS = np.random.default_rng(0).standard_normal((3, 20)) / np.sqrt(20)
 

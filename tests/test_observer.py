@@ -11,7 +11,7 @@ import pytest
 import mixtures
 import overlaps as ov
 from mixtures import classes
-from overlaps.errors import InputError, NumericalError
+from overlaps.interface.errors import InputError, NumericalError
 from overlaps.spectra import observer as module
 from overlaps.spectra.alignment import alignment
 from overlaps.spectra.batch import Batch

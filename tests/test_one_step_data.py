@@ -16,8 +16,8 @@ from scipy.integrate import quad
 from scipy.stats import kstest
 
 import overlaps as ov
-from overlaps.one_step import Setting, TrainingSet, TwoClasses, UnseenClass, rotated, scaled
-from overlaps.one_step.unseen import check_classes, rotation
+from overlaps.giant_step import Setting, TrainingSet, TwoClasses, UnseenClass, rotated, scaled
+from overlaps.giant_step.unseen import check_classes, rotation
 
 KINDS = ("sphere", "ball", "truncated")
 

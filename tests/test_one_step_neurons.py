@@ -11,9 +11,9 @@ import pytest
 
 import overlaps as ov
 from gaussian import hermite
-from overlaps.one_step import Setting, TrainingSet, UnseenClass
-from overlaps.one_step.neurons import Neurons, neurons
-from overlaps.one_step.theory import FINE, _Average
+from overlaps.giant_step import Setting, TrainingSet, UnseenClass
+from overlaps.giant_step.neurons import Neurons, neurons
+from overlaps.giant_step.theory import FINE, _Average
 
 D, SAMPLES = 200, 300
 
@@ -117,11 +117,11 @@ def test_outputs_before_the_step_are_taken_from_the_labels() -> None:
 @pytest.mark.parametrize("g", ["tanh", "softplus"])
 def test_scores_of_a_given_law(g, X, XX, zX) -> None:
     """Alignment and elasticity of one neuron against a product rule over α, z and X."""
-    setting = Setting(ov.one_step.TwoClasses(), ov.GiantStep(2.0, 0.0), size=50, units=4, activation=g)
+    setting = Setting(ov.giant_step.TwoClasses(), ov.GiantStep(2.0, 0.0), size=50, units=4, activation=g)
     average = _Average.__new__(_Average)
     one = np.ones(1)
     average.setting, average.spacing, average.points = setting, FINE, 0
-    average.g = ov.one_step.line.lines(setting.g, FINE)[0]
+    average.g = ov.giant_step.line.lines(setting.g, FINE)[0]
     average.neurons = Neurons(one, 0.3 * one, 1.1 * one, X * one, XX * one, zX * one)
     x, w = hermite(160)
     f = np.tanh if g == "tanh" else lambda u: np.logaddexp(0, u)

@@ -12,8 +12,8 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from scipy.stats import combine_pvalues, friedmanchisquare, pearsonr
 
 import overlaps as ov
-from overlaps.one_step import alignment, combined, correlation, elasticity, hits, kendall_w, recall
-from overlaps.one_step.scores import recalls
+from overlaps.giant_step import alignment, combined, correlation, elasticity, hits, kendall_w, recall
+from overlaps.giant_step.scores import recalls
 
 
 def features(samples: int, width: int, seed: int = 0) -> np.ndarray:

@@ -18,7 +18,7 @@ import overlaps as ov
 from gaussian import hermite
 from overlaps.data.gaussian_moments import by_panels
 from overlaps.data.nonlinearity import nonlinearity
-from overlaps.one_step import (
+from overlaps.giant_step import (
     Setting,
     TrainingSet,
     TwoClasses,
@@ -34,10 +34,10 @@ from overlaps.one_step import (
     solve,
     train,
 )
-from overlaps.one_step import theory as module
-from overlaps.one_step.giant import combined_head
-from overlaps.one_step.hermite import hermite_coefficients
-from overlaps.one_step.simulation import draw_network
+from overlaps.giant_step import theory as module
+from overlaps.giant_step.giant import combined_head
+from overlaps.giant_step.hermite import hermite_coefficients
+from overlaps.giant_step.simulation import draw_network
 
 DATA = Path(__file__).parent / "data"
 LEVEL = 1e-4
@@ -320,7 +320,7 @@ CLASSES = scaled(SMALL.direction, [0.1])
         (lambda: train(SMALL, CLASSES, seed=-1), "seed: expected at least 0"),
         (lambda: train(SMALL, [UnseenClass.from_points(np.eye(64)[:3])]), "at least 4 samples"),
         (lambda: ov.Problem(data=ov.GaussianInputs(), student=ov.Committee(2), teacher=ov.Committee(2),
-                            algorithm=ov.GiantStep()), "giant steps are for overlaps.one_step"),
+                            algorithm=ov.GiantStep()), "giant steps are for overlaps.giant_step"),
     ],
 )  # fmt: skip
 def test_refusals(call, message) -> None:

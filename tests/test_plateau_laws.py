@@ -11,7 +11,7 @@ import pytest
 import overlaps as ov
 from overlaps.averages import method_for
 from overlaps.laws.plateaus import Plateau, equal_rows, plateau, typical_teacher
-from overlaps.macro import EquationOfMotion
+from overlaps.online.macro import EquationOfMotion
 from overlaps.papers.committee import paper as committee
 
 DATA = np.load(Path(__file__).parent / "data" / "r002_plateau_fig4.npz")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import overlaps as ov
-from overlaps.power import PowerFit
+from overlaps.data.power_law import PowerFit
 
 # --- exact laws ------------------------------------------------------------------------------------------------------
 

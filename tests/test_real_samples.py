@@ -13,9 +13,9 @@ import pytest
 from scipy.special import erf
 
 import overlaps as ov
-from overlaps import micro
 from overlaps.data.digits import PATH
-from overlaps.points import points, relabelled
+from overlaps.online import micro
+from overlaps.trajectory.points import points, relabelled
 
 LEVEL = 1e-4
 RNG = np.random.default_rng(0)

@@ -16,14 +16,7 @@ from scipy.special import ndtr, owens_t
 from scipy.stats import multivariate_normal as _multivariate_normal
 
 from gaussian import RULE, apart, half_lines, nudged, panels, positive_four
-from overlaps.averages import (
-    ClosedForm,
-    bivariate,
-    orthant,
-    orthant_shifted,
-    relu,
-    relu_shifted,
-)
+from overlaps.averages import ClosedForm, bivariate, orthant, orthant_shifted, relu, relu_shifted
 from overlaps.averages.frame import frame
 from overlaps.averages.result import Averages
 from problems import random_covariance

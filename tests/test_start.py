@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import overlaps as ov
-from overlaps.start import block_overlaps
+from overlaps.problem.start import block_overlaps
 from problems import problem
 
 # --- dimensions per level --------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from scipy.stats import binom
 
 import overlaps as ov
 from mixtures import xor
-from overlaps.errors import InputError
+from overlaps.interface.errors import InputError
 from overlaps.spectra.observer import Observer
 from overlaps.spectra.stopping import StoppingRule, outlier_rank, stop_time
 

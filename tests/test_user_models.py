@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from overlaps.errors import InputError, NumericalError
+from overlaps.interface.errors import InputError, NumericalError
 from overlaps.spectra.eigenpairs import eigenpairs
 from overlaps.spectra.models import Model
 

@@ -9,7 +9,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
 
-from .errors import unknown
+from .interface.errors import unknown
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -16,10 +16,10 @@ import overlaps as ov
 from overlaps.activations import BUILT_IN as ACTIVATIONS
 from overlaps.algorithms import GiantStep
 from overlaps.data import models
-from overlaps.folder import modules
+from overlaps.interface.folder import modules
 from overlaps.losses import BUILT_IN as LOSSES
-from overlaps.points import points, relabelled
-from overlaps.problem import ROLES
+from overlaps.problem.statement import ROLES
+from overlaps.trajectory.points import points, relabelled
 
 MODELS = {module.MODEL.__name__: module for module in modules(models.__name__).values()}
 EXAMPLES = {f"{name}-{i}": data for name, module in MODELS.items() for i, data in enumerate(module.examples())}

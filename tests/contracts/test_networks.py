@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import overlaps as ov
-from overlaps.problem import ROLES
+from overlaps.problem.statement import ROLES
 from problems import problem
 
 from .cases import NETWORKS, equal_in_law, round_trip, tends_to_theory, with_loss

@@ -6,7 +6,7 @@ your own, outside the library, is an `Activation` passed as it is.
 
 from __future__ import annotations
 
-from ..folder import chosen, things
+from ..interface.folder import chosen, things
 from .definition import Activation, compile_plain
 
 BUILT_IN: dict[str, Activation] = things(__name__, "ACTIVATION", besides=("definition",))

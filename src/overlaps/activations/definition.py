@@ -21,8 +21,8 @@ from functools import cached_property
 from types import FunctionType
 from typing import Any
 
-from ..checks import kinks
-from ..errors import InputError
+from ..interface.checks import kinks
+from ..interface.errors import InputError
 
 Scalar = Callable[[float], float]
 

@@ -21,11 +21,11 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import array, positive
 from ..data import GaussianMixture
-from ..errors import InputError
-from ..network import Committee
-from ..problem import Problem
+from ..interface.checks import array, positive
+from ..interface.errors import InputError
+from ..problem.network import Committee
+from ..problem.statement import Problem
 from .closed import FAMILIES, ClosedForm
 from .quadrature import LossQuadrature, SquareQuadrature
 from .result import Averages

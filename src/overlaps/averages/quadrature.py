@@ -23,11 +23,11 @@ from scipy.special import chdtri, gamma
 
 from ..activations import activation
 from ..compiled import loop
-from ..factors import cholesky, choleskys
+from ..compiled.named import named
+from ..data.square_roots import cholesky, choleskys
 from ..losses import Loss
-from ..named import named
-from ..network import Committee, Softmax
-from ..problem import Problem
+from ..problem.network import Committee, Softmax
+from ..problem.statement import Problem
 from . import rules
 from .result import Averages, by_component
 

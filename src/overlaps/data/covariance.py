@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..interface.errors import InputError
 from .table import Source, blocks, count_header
 
 Array = NDArray[np.float64]

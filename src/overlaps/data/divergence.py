@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import whole
+from ..interface.checks import whole
 
 if TYPE_CHECKING:
     from .latent import LatentMixture

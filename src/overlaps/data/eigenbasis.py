@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..interface.errors import InputError
 
 Array = NDArray[np.float64]
 EQUAL = 1e-8  # eigenvalues this close, relative to the largest entry, are one

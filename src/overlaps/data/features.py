@@ -19,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..interface.errors import InputError
 
 Array = NDArray[np.float64]
 KINDS = ("gaussian", "orthogonal", "hadamard")

@@ -25,7 +25,7 @@ import numpy as np
 from numpy.polynomial import legendre
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..interface.errors import InputError
 
 Array = NDArray[np.float64]
 NAMES = ("a = E f(u)", "b = E z f(u)", "c = E f(u)²")

@@ -7,8 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import whole
-from ..errors import InputError
+from ..interface.checks import whole
+from ..interface.errors import InputError
 from .spectrum import SPECTRA, Isotropic, PowerLaw, Spectrum
 
 

@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import array, number, whole
-from ..errors import InputError, unknown
+from ..interface.checks import array, number, whole
+from ..interface.errors import InputError, unknown
 from .weights import probabilities, tuples
 
 if TYPE_CHECKING:

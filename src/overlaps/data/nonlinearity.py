@@ -38,8 +38,8 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..activations import BUILT_IN as ACTIVATIONS
 from ..activations import Activation
-from ..checks import array, kinks, number
-from ..errors import InputError, unknown
+from ..interface.checks import array, kinks, number
+from ..interface.errors import InputError, unknown
 from .gaussian_moments import Moments, by_panels
 
 Array = NDArray[np.float64]

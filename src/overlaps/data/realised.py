@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..interface.errors import InputError
 from .inputs import TeacherFields
 from .nonlinearity import moments
 

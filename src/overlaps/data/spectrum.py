@@ -17,10 +17,10 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import array, number, whole
-from ..errors import InputError
-from ..power import DECADE, PowerFit, fit_sorted
+from ..interface.checks import array, number, whole
+from ..interface.errors import InputError
 from .covariance import principal_axes
+from .power_law import DECADE, PowerFit, fit_sorted
 from .table import Source
 
 RANGE_ENDS = 40  # ranks tried as ends of a range, evenly spaced in log rank

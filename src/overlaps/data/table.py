@@ -30,7 +30,7 @@ from typing import Any, Protocol, TextIO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import InputError
+from ..interface.errors import InputError
 
 Array = NDArray[np.float64]
 Source = ArrayLike | str | os.PathLike[str]

@@ -23,8 +23,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import number
-from ..errors import InputError, unknown
+from ..interface.checks import number
+from ..interface.errors import InputError, unknown
 
 Array = NDArray[np.float64]
 KINDS = ("sphere", "ball", "truncated")

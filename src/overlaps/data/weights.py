@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import array
-from ..errors import InputError
+from ..interface.checks import array
+from ..interface.errors import InputError
 
 Array = NDArray[np.float64]
 

@@ -20,7 +20,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from ..errors import MissingExtraError, unknown
+from ..interface.errors import MissingExtraError, unknown
 from .archives import read_cars196, read_cub200
 from .images import Images, digits, read_folder
 

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import InputError
+from ..interface.errors import InputError
 from .images import Images, folder, read_files
 
 

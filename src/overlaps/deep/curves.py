@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import xarray as xr
 
-from ..one_step.result import LABELS as SCORES
+from ..giant_step.result import LABELS as SCORES
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

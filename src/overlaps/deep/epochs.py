@@ -18,8 +18,8 @@ import optax
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from ..checks import whole
-from ..errors import InputError, NumericalError
+from ..interface.checks import whole
+from ..interface.errors import InputError, NumericalError
 from .images import Images
 from .networks import Recipe
 

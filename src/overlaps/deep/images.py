@@ -7,7 +7,7 @@ read is left out, named in `Images.skipped` and counted in a warning.
 >>> images = Images.from_arrays([[[0, 255]], [[255, 0]], [[128, 128]], [[0, 0]]], [7, 3, 7, 5])
 Traceback (most recent call last):
 ...
-overlaps.errors.InputError: images: expected values from 0 to 1, or bytes (dtype uint8), got 0 to 255; divide by 255
+overlaps.interface.errors.InputError: images: expected values from 0 to 1, or bytes (dtype uint8), got 0 to 255; divide by 255
 >>> import numpy as np
 >>> images = Images.from_arrays(np.zeros((4, 8, 8), np.uint8), [7, 3, 7, 5])
 >>> images.names, images.labels.tolist(), images.counts.tolist()
@@ -29,10 +29,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from tqdm.auto import tqdm
 
-from ..checks import whole
 from ..data.digits import digit_labels
 from ..data.digits import digits as pixels
-from ..errors import InputError, unknown
+from ..interface.checks import whole
+from ..interface.errors import InputError, unknown
 
 
 @dataclass(frozen=True, eq=False)

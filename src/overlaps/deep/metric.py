@@ -9,7 +9,7 @@ has a weight p_c (d,). The normalised softmax loss of an image of class y is, wi
 with momentum 0.9 on batches of a few classes with a few images of each. After every epoch unseen images look for their
 nearest others by the cosine: Recall@k of all of them, and class by class Recall@1 and the alignment of x, |x|² = d.
 Over the classes of a run these two have a Pearson correlation with a two-sided p-value; p-values of the runs are
-combined by Fisher's method (`overlaps.one_step.scores`).
+combined by Fisher's method (`overlaps.giant_step.scores`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ import optax
 import xarray as xr
 from numpy.typing import NDArray
 
-from ..checks import number, whole
-from ..errors import InputError, unknown
-from ..one_step.scores import Correlation, alignment, combined, correlation, hits
+from ..giant_step.scores import Correlation, alignment, combined, correlation, hits
+from ..interface.checks import number, whole
+from ..interface.errors import InputError, unknown
 from .epochs import (
     Measured,
     build,

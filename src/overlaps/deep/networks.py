@@ -24,8 +24,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from ..checks import whole
-from ..errors import InputError
+from ..interface.checks import whole
+from ..interface.errors import InputError
 
 
 class Recipe(Protocol):

@@ -9,7 +9,7 @@ At the start columns of W are uniform on the unit sphere and a_c ~ N(0, 1/N); th
 images at once, and the heads stay as they are. After every epoch, which is one step, for each unseen class
 
     similarity   b·μ,  b = Xᵀ y_1/n of the training images, μ the mean x of the class
-    alignment, elasticity   of F, the latter against F at the start (`overlaps.one_step.scores`)
+    alignment, elasticity   of F, the latter against F at the start (`overlaps.giant_step.scores`)
 
 and over the classes of a set Kendall's W of |b·μ| and the other two. Both b and μ are those of the network at that
 epoch.
@@ -30,9 +30,9 @@ import optax
 import xarray as xr
 from numpy.typing import NDArray
 
-from ..checks import number, whole
-from ..errors import InputError, unknown
-from ..one_step.scores import alignment, elasticity, kendall_w
+from ..giant_step.scores import alignment, elasticity, kendall_w
+from ..interface.checks import number, whole
+from ..interface.errors import InputError, unknown
 from .epochs import (
     Measured,
     build,

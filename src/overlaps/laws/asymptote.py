@@ -45,10 +45,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from ..averages import method_for
-from ..checks import array, positive, whole
-from ..errors import InputError
-from ..problem import Problem
-from ..start import Start, joined
+from ..interface.checks import array, positive, whole
+from ..interface.errors import InputError
+from ..problem.start import Start, joined
+from ..problem.statement import Problem
 from .linear import Modes
 from .plateaus import common_readout, typical_teacher
 

@@ -33,8 +33,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 from scipy.optimize import root_scalar
 
-from ..checks import array, number, whole
-from ..errors import InputError
+from ..interface.checks import array, number, whole
+from ..interface.errors import InputError
 from .levels import HUGE, AnySpectrum, levels, merged
 from .linear import Modes, floor_of, modes
 

@@ -11,9 +11,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import whole
 from ..data import SPECTRA, Isotropic, PowerLaw, Spectrum
-from ..errors import InputError
+from ..interface.checks import whole
+from ..interface.errors import InputError
 
 Array = NDArray[np.float64]
 HUGE = 1e100  # powers of it up to the third are finite

@@ -39,12 +39,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from ..checks import grid, number, steps
 from ..compiled import kept
 from ..data import GaussianInputs
-from ..errors import InputError
-from ..problem import Problem
-from ..runs import schedule
+from ..interface.checks import grid, number, steps
+from ..interface.errors import InputError
+from ..online.runs import schedule
+from ..problem.statement import Problem
 from .contour import at_times
 from .levels import HUGE, AnySpectrum, levels, merged
 from .secular import roots, smallest_root

@@ -40,10 +40,10 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import root
 
 from ..averages import method_for
-from ..checks import array, grid, number
-from ..errors import InputError, NumericalError
-from ..problem import Problem
-from ..start import Start, joined
+from ..interface.checks import array, grid, number
+from ..interface.errors import InputError, NumericalError
+from ..problem.start import Start, joined
+from ..problem.statement import Problem
 
 Array = NDArray[np.float64]
 

@@ -36,9 +36,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import gamma, gammainc, gammaincc
 
-from ..checks import grid, number, whole
 from ..data import PowerLaw
-from ..errors import InputError
+from ..interface.checks import grid, number, whole
+from ..interface.errors import InputError
 from .levels import power_law
 
 Array = NDArray[np.float64]

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled import kept
-from ..errors import NumericalError
+from ..interface.errors import NumericalError
 
 Array = NDArray[np.float64]
 

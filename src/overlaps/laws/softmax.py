@@ -44,9 +44,9 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import logsumexp, softmax
 
-from ..checks import array, number
 from ..data import GaussianMixture
-from ..errors import InputError, NumericalError, unknown
+from ..interface.checks import array, number
+from ..interface.errors import InputError, NumericalError, unknown
 
 Array = NDArray[np.float64]
 TOLERANCE, STEPS = 1e-10, 200  # relative error of the minimum; Newton steps, of which log(1/decay) are needed

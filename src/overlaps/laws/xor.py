@@ -58,8 +58,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 from scipy.special import expit, ndtr
 
-from ..checks import array, grid, number, whole
-from ..errors import InputError, NumericalError, unknown
+from ..interface.checks import array, grid, number, whole
+from ..interface.errors import InputError, NumericalError, unknown
 
 Array = NDArray[np.float64]
 LARGEST = 100.0  # entries of a state: training leads to entries around one, and larger ones make the flow stiff

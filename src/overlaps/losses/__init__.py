@@ -13,7 +13,7 @@ these three and nothing else.
 
 from __future__ import annotations
 
-from ..folder import chosen, things
+from ..interface.folder import chosen, things
 from .cross_entropy import CrossEntropy
 from .output import OutputLoss
 from .own import Loss, check_gradient

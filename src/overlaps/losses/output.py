@@ -15,7 +15,7 @@ from functools import cache
 from typing import Any
 
 from ..activations import Activation, compile_plain
-from ..errors import InputError
+from ..interface.errors import InputError
 
 Outer = Callable[[float, float], float]
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..activations import Activation, compile_plain
-from ..errors import InputError
+from ..interface.errors import InputError
 
 Array = NDArray[np.float64]
 FIELDS = "(float64[::1], float64[::1], int64, float64[::1])"  # λ, ν, c, v as Numba sees them

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ..checks import new_folder
-from ..errors import InputError, unknown
+from ..interface.checks import new_folder
+from ..interface.errors import InputError, unknown
 from .fingerprint import fingerprint
 from .index import paper, papers
 from .ledger import VERDICTS, Paper, PaperFigure

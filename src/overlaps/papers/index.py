@@ -7,8 +7,8 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from ..errors import InputError, unknown
-from ..folder import modules
+from ..interface.errors import InputError, unknown
+from ..interface.folder import modules
 from .ledger import Paper
 
 

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..errors import InputError, unknown
+from ..interface.errors import InputError, unknown
 
 if TYPE_CHECKING:
     import xarray as xr

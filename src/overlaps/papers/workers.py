@@ -12,9 +12,9 @@ from concurrent.futures.process import BrokenProcessPool
 from multiprocessing import get_context
 from typing import Any, NamedTuple
 
-from ..code_cache import writable
-from ..errors import InputError, MissingExtraError
-from ..terminal import adapt
+from ..compiled.code_cache import writable
+from ..interface.errors import InputError, MissingExtraError
+from ..interface.terminal import adapt
 
 Task = tuple[Any, ...]
 

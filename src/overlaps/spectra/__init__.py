@@ -18,15 +18,7 @@ from .empirical import NetworkMatrix, gradient_matrix, hessian
 from .models import Model
 from .observer import Observer
 from .operators import OperatorFamily, SymmetricOperator
-from .outliers import (
-    PredictedSpectrum,
-    bbp,
-    bulk_edge,
-    count_outliers,
-    mp_edge,
-    predicted_outliers,
-    visibility,
-)
+from .outliers import PredictedSpectrum, bbp, bulk_edge, count_outliers, mp_edge, predicted_outliers, visibility
 from .population import LowRankPlusIdentity, PopulationMatrix, population, readout_block
 from .stopping import StoppingRule, outlier_rank, stop_time
 

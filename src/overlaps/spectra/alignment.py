@@ -27,8 +27,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import array, number
-from ..errors import InputError
+from ..interface.checks import array, number
+from ..interface.errors import InputError
 from .eigenpairs import eigenpairs
 from .operators import SymmetricOperator
 

@@ -21,11 +21,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import array, whole
 from ..data import Levels, Samples
-from ..errors import InputError
-from ..problem import Problem
-from ..start import Start
+from ..interface.checks import array, whole
+from ..interface.errors import InputError
+from ..problem.start import Start
+from ..problem.statement import Problem
 
 Array = NDArray[np.float64]
 Labels = NDArray[np.int64]

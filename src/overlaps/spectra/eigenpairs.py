@@ -30,8 +30,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import array, number, whole
-from ..errors import InputError, NumericalError
+from ..interface.checks import array, number, whole
+from ..interface.errors import InputError, NumericalError
 from .krylov import Block, Found, block_lanczos, orthonormal
 from .operators import SYMMETRY_PROBES, OperatorFamily, SymmetricOperator, check_symmetric
 

@@ -41,14 +41,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..checks import whole
 from ..compiled import loop
 from ..data import GaussianMixture
-from ..errors import InputError
+from ..interface.checks import whole
+from ..interface.errors import InputError
 from ..losses import Loss
-from ..network import Softmax
-from ..problem import Problem
-from ..start import Start, check
+from ..problem.network import Softmax
+from ..problem.start import Start, check
+from ..problem.statement import Problem
 from .batch import Batch, check_inputs
 from .operators import OperatorFamily, SymmetricOperator
 from .population import check_readout

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import NumericalError
+from ..interface.errors import NumericalError
 
 Array = NDArray[np.float64]
 Block = NDArray[Any]  # single or double

@@ -51,8 +51,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import array
-from ..errors import InputError
+from ..interface.checks import array
+from ..interface.errors import InputError
 from .operators import SymmetricOperator, check_symmetric, returned
 
 Array = NDArray[np.float64]

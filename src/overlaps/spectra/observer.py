@@ -43,10 +43,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import grid, number, whole
-from ..errors import InputError, NumericalError, unknown
-from ..problem import Problem
-from ..start import LIMIT, Start
+from ..interface.checks import grid, number, whole
+from ..interface.errors import InputError, NumericalError, unknown
+from ..problem.start import LIMIT, Start
+from ..problem.statement import Problem
 from .alignment import alignments
 from .batch import Batch, check_inputs
 from .eigenpairs import DENSE, SINGLE, Eigenpairs, eigenpairs

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..checks import array, whole
-from ..errors import InputError, NumericalError
+from ..interface.checks import array, whole
+from ..interface.errors import InputError, NumericalError
 
 Array = NDArray[np.float64]
 Members = NDArray[np.intp]

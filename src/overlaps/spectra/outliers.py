@@ -32,10 +32,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import array, number, whole
-from ..errors import InputError
-from ..problem import Problem
-from ..start import Start
+from ..interface.checks import array, number, whole
+from ..interface.errors import InputError
+from ..problem.start import Start
+from ..problem.statement import Problem
 from .population import Kind
 from .span import Span, second_moments
 from .weighted import block_weights, cut_law, weight_law

@@ -38,12 +38,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..averages.quadrature import LossQuadrature
-from ..checks import array, whole
 from ..compiled import loop
-from ..errors import InputError, NumericalError, unknown
-from ..network import Softmax
-from ..problem import Problem
-from ..start import Start
+from ..interface.checks import array, whole
+from ..interface.errors import InputError, NumericalError, unknown
+from ..problem.network import Softmax
+from ..problem.start import Start
+from ..problem.statement import Problem
 from .alignment import alignment
 from .operators import SymmetricOperator
 from .span import Component, Span, first_moments, second_moments, span

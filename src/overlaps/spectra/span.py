@@ -32,10 +32,10 @@ from numpy.typing import NDArray
 
 from ..averages.quadrature import LossQuadrature
 from ..data import Levels
-from ..errors import InputError
-from ..factors import cholesky
-from ..problem import Problem
-from ..start import Start, check, fixed_rows
+from ..data.square_roots import cholesky
+from ..interface.errors import InputError
+from ..problem.start import Start, check, fixed_rows
+from ..problem.statement import Problem
 from .batch import check_inputs
 
 Array = NDArray[np.float64]

@@ -35,9 +35,9 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..checks import array, grid, number, whole
-from ..errors import InputError, unknown
-from ..trajectory import Trajectory
+from ..interface.checks import array, grid, number, whole
+from ..interface.errors import InputError, unknown
+from ..trajectory.dataset import Trajectory
 from .population import KINDS, Kind
 
 Array = NDArray[np.float64]

@@ -43,10 +43,10 @@ from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from ..averages.quadrature import LossQuadrature
-from ..checks import whole
-from ..errors import InputError
-from ..problem import Problem
-from ..start import Start
+from ..interface.checks import whole
+from ..interface.errors import InputError
+from ..problem.start import Start
+from ..problem.statement import Problem
 from .population import Kind, check_accuracy, check_kind, pieces, refined, sample_weights
 from .span import Component, Span, second_moments, span
 

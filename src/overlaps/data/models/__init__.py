@@ -4,6 +4,6 @@ A new file is a new model, known to problems and specs without another line. `RE
 domain, the first of each being the field that the refusal must name.
 """
 
-from ...folder import modules, part
+from ...interface.folder import modules, part
 
 MODELS: tuple[type, ...] = tuple(part(module, "MODEL") for module in modules(__name__).values())

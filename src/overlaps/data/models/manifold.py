@@ -32,8 +32,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...activations import Activation
-from ...checks import array, number, whole
-from ...errors import InputError, unknown
+from ...interface.checks import array, number, whole
+from ...interface.errors import InputError, unknown
 from .. import features as matrices
 from ..covariance import true_or_false
 from ..inputs import Components, TeacherFields

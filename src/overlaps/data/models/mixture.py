@@ -21,12 +21,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checks import array, number, whole
-from ...errors import InputError
-from ...factors import cholesky
+from ...interface.checks import array, number, whole
+from ...interface.errors import InputError
 from ..eigenbasis import common_eigenbasis
 from ..inputs import Components, Levels
 from ..spectrum import Isotropic, PowerLaw, Spectrum
+from ..square_roots import cholesky
 from ..weights import probabilities, tuples
 
 Array = NDArray[np.float64]

@@ -25,8 +25,8 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ...checks import whole
-from ...errors import InputError
+from ...interface.checks import whole
+from ...interface.errors import InputError
 from ..covariance import PrincipalAxes, principal_axes, true_or_false
 from ..inputs import Centred, Shared
 from ..spectrum import Spectrum

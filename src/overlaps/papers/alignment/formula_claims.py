@@ -32,10 +32,10 @@ def theorem_h5(quick: bool) -> Measurement:
     off = np.zeros((2, 7, 7))
     for j, k in product(range(7), repeat=2):
         exact = printed.average(lambda x, y, j=j, k=k: printed.hermite(j, x) * printed.hermite(k, y), COVARIANCE)
-        pair = printed.eq_48(j, k, uu, vv, uv), ov.one_step.hermite_product(j, k, COVARIANCE)
+        pair = printed.eq_48(j, k, uu, vv, uv), ov.giant_step.hermite_product(j, k, COVARIANCE)
         off[:, j, k] = np.abs(np.array(pair) - exact)
     first = min(max(j, k) for j, k in np.argwhere(off[0] > EXACT).tolist()) if (off[0] > EXACT).any() else 0
-    value, right = printed.eq_48(4, 4, uu, vv, uv), ov.one_step.hermite_product(4, 4, COVARIANCE)
+    value, right = printed.eq_48(4, 4, uu, vv, uv), ov.giant_step.hermite_product(4, 4, COVARIANCE)
     note = f"the average of degrees (4, 4) is {right:.4f}; as printed wrong from degree {first} on"
     note += f", corrected within {off[1].max():.0e}"
     return Measurement(verdict(float(off[0].max()), float(off[1].max()), EXACT), value, EXACT, note)
@@ -66,9 +66,9 @@ def theorem_h10(quick: bool) -> Measurement:
     off = np.zeros(2)
     for j, k in product(range(1, 5), repeat=2):
         exact = printed.average(lambda x, y, j=j, k=k: printed.hermite(j, x) * printed.hermite(k, y), COVARIANCE, MEAN)
-        pair = printed.eq_61(j, k, COVARIANCE, MEAN), ov.one_step.hermite_product(j, k, COVARIANCE, MEAN)
+        pair = printed.eq_61(j, k, COVARIANCE, MEAN), ov.giant_step.hermite_product(j, k, COVARIANCE, MEAN)
         off = np.maximum(off, np.abs(np.array(pair) - exact))
-    value, right = printed.eq_61(1, 1, COVARIANCE, MEAN), ov.one_step.hermite_product(1, 1, COVARIANCE, MEAN)
+    value, right = printed.eq_61(1, 1, COVARIANCE, MEAN), ov.giant_step.hermite_product(1, 1, COVARIANCE, MEAN)
     note = f"E[Z1 Z2] is {right:.3f}; largest error as printed {off[0]:.2g}, corrected {off[1]:.0e}"
     return Measurement(verdict(off[0], off[1], EXACT), value, EXACT, note)
 
@@ -88,7 +88,7 @@ def eqs69(quick: bool) -> Measurement:
     exact, error = float(each.mean()), float(each.std() / np.sqrt(len(each)))
     m, L = np.array(mu), np.array(eigenvalues)
     closed = float((m @ m * L.sum() + 2 * m @ (L * m)) / 15)
-    pair = printed.eq_69(2, 1, mu, eigenvalues), ov.one_step.sphere_moment(2, 1, mu, np.diag(eigenvalues))
+    pair = printed.eq_69(2, 1, mu, eigenvalues), ov.giant_step.sphere_moment(2, 1, mu, np.diag(eigenvalues))
     off = [abs(value - exact) / error for value in pair]
     same = abs(pair[1] - closed) < EXACT
     note = f"sampled {exact:.4f} ± {error:.1g}, as printed {pair[0]:.3g}, corrected {pair[1]:.4f}"
@@ -125,7 +125,7 @@ def eq71(quick: bool) -> Measurement:
 def eq72(quick: bool) -> Measurement:
     """The w at which (72) is the moment of N(0, 2/N), k = 2 to 8; Assumption 2.1 has any w > 0, such as 1."""
     width = 100
-    moments = {k: ov.one_step.gaussian_moment([k], [[2 / width]]) for k in (2, 4, 6, 8)}
+    moments = {k: ov.giant_step.gaussian_moment([k], [[2 / width]]) for k in (2, 4, 6, 8)}
     fitted = [(printed.eq_72(k, width, 1.0) / moment) ** (2 / k) for k, moment in moments.items()]
     off = [max(abs(printed.eq_72(k, width, w) / moment - 1) for k, moment in moments.items()) for w in (1.0, 2.0)]
     note = f"with w = 1 off by a factor of up to {off[0] + 1:.0f}, with w = 2 within {off[1]:.0e}"
@@ -144,7 +144,7 @@ def unseen_generator(quick: bool) -> Measurement:
     variances = np.empty((2, 2))
     means = 0.0
     for i, e in enumerate((0.1, 0.9)):
-        one = ov.one_step.scaled(np.full(d, 5 / np.sqrt(d)), e)[0]
+        one = ov.giant_step.scaled(np.full(d, 5 / np.sqrt(d)), e)[0]
         z = rng.standard_normal((points, d))
         pair = printed.unseen_points(z, one.mean), one.fields(z, z, np.eye(d))
         variances[:, i] = [np.var(x @ one.axis) for x in pair]
@@ -167,7 +167,7 @@ def rotations(quick: bool) -> Measurement:
     v = np.full(d, 1 / np.sqrt(d))
     rng = np.random.default_rng(21)
     plain = [v @ printed.rotation(rng.standard_normal((d, d)), epsilon) @ v for _ in range(count)]
-    turned = [one.mean @ v for one in ov.one_step.rotated(v, np.full(count, epsilon * np.sqrt(d)), seed=21)]
+    turned = [one.mean @ v for one in ov.giant_step.rotated(v, np.full(count, epsilon * np.sqrt(d)), seed=21)]
     off = [1 - float(np.mean(values)) for values in (plain, turned)]
     note = f"corrected {1 - off[1]:.3f}; 1 - eps^2 d/2 = {1 - epsilon**2 * d / 2:.3f} is expected"
     return Measurement(verdict(off[0], off[1], 0.05), 1 - off[0], float(np.std(plain) / np.sqrt(count)), note)

@@ -29,8 +29,8 @@ def gradient_errors(kind: str, sizes: tuple[int, ...], runs: int) -> list[Array]
     found = []
     for size in sizes:
         task = setting(kind, size)
-        unseen = ov.one_step.scaled(task.direction, 0.5)
-        made = ov.one_step.train(task, unseen, runs, 4, seed=size, with_recall=False, progress=False)
+        unseen = ov.giant_step.scaled(task.direction, 0.5)
+        made = ov.giant_step.train(task, unseen, runs, 4, seed=size, with_recall=False, progress=False)
         found.append(made.data["gradient_error"].values)
     return found
 
@@ -106,10 +106,10 @@ def shifted_cosine(x: float) -> float:
 @cache
 def wave() -> ov.Activation:
     """sin(x + 1) less its mean: bounded, c_2 is of the size of c_1, and higher c_k fall as 1/k!."""
-    return ov.one_step.centred(ov.Activation("sin(x + 1)", shifted_sine, shifted_cosine))
+    return ov.giant_step.centred(ov.Activation("sin(x + 1)", shifted_sine, shifted_cosine))
 
 
-def feature_errors(task: ov.one_step.Setting, orders: tuple[int, ...], seed: int, *, factor: float = 1.0) -> Array:
+def feature_errors(task: ov.giant_step.Setting, orders: tuple[int, ...], seed: int, *, factor: float = 1.0) -> Array:
     """|F − F_l|/√n in operator norm for each l, F_0 for l = 0, of fresh data of the training distribution.
 
     `factor` multiplies b in F_l: 1/√N gives Lemma 3.3 as printed.
@@ -120,15 +120,15 @@ def feature_errors(task: ov.one_step.Setting, orders: tuple[int, ...], seed: int
     W = rng.standard_normal((d, N))
     W /= np.linalg.norm(W, axis=0)
     heads = rng.standard_normal((2, N)) / np.sqrt(N)
-    step = task.eta * np.sqrt(N) * ov.one_step.gradient(X, y, W, heads, task.g)
+    step = task.eta * np.sqrt(N) * ov.giant_step.gradient(X, y, W, heads, task.g)
     g = np.vectorize(task.g.function, otypes=[float])
     before, after = g(fresh @ W), g(fresh @ (W + step))
     b, alpha = factor * (y @ X) / n, heads[0] - heads[1]
     found = [
-        before if l == 0 else ov.one_step.expanded_features(fresh, before, b, alpha, task.eta, l, task.g)
+        before if l == 0 else ov.giant_step.expanded_features(fresh, before, b, alpha, task.eta, l, task.g)
         for l in orders
     ]
-    return np.array([ov.one_step.operator_norm(after - F) for F in found]) / np.sqrt(n)
+    return np.array([ov.giant_step.operator_norm(after - F) for F in found]) / np.sqrt(n)
 
 
 @PAPER.claim(

@@ -30,10 +30,10 @@ def setting(
     rate: float = 1.0,
     distance: float | None = None,
     activation: str | ov.Activation = "tanh",
-) -> ov.one_step.Setting:
+) -> ov.giant_step.Setting:
     """One of the three training sets at d = n = N = `size`, and the step η = rate·n^exponent."""
-    data = ov.one_step.TwoClasses(kind, distance)
-    return ov.one_step.Setting(data, ov.GiantStep(rate, exponent), size=size, activation=activation)
+    data = ov.giant_step.TwoClasses(kind, distance)
+    return ov.giant_step.Setting(data, ov.GiantStep(rate, exponent), size=size, activation=activation)
 
 
 class Scale(NamedTuple):

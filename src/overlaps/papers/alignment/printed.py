@@ -1,6 +1,6 @@
 """Formulas of the paper as printed, for the claims that test them.
 
-The corrected ones are the library's: `overlaps.one_step.hermite_product`, `sphere_moment`, `expanded_features`,
+The corrected ones are the library's: `overlaps.giant_step.hermite_product`, `sphere_moment`, `expanded_features`,
 `scaled`, `rotated` and `solve`.
 
 >>> round(eq_48(4, 4, 1.7, 0.8, 0.5), 4)  # the average itself is −.8436

@@ -69,14 +69,14 @@ def together(quick: bool) -> Measurement:
         for number, data in ((1, beyond_zero(setup1(kind, quick))[1]), (2, setup2(kind, quick))):
             names = ("beta_mu", *SCORES)
             each = [
-                ov.one_step.kendall_w(np.abs([data[name].values[run] for name in names])).W
+                ov.giant_step.kendall_w(np.abs([data[name].values[run] for name in names])).W
                 for run in range(data.sizes["run"])
             ]
             found.append(mean(each))
             notes.append(f"{kind}, setup {number}: {found[-1][0]:.3f} ± {found[-1][1]:.3f}")
             if "theory_beta_mu" in data:
                 theory = [np.abs(data[f"theory_{name}"].values) for name in names]
-                predicted = min(predicted, ov.one_step.kendall_w(theory).W)
+                predicted = min(predicted, ov.giant_step.kendall_w(theory).W)
     W, error = min(found)
     holds = W > 0.9 and predicted > 0.99
     return Measurement("holds" if holds else "fails", W, error, f"{'; '.join(notes)}; theory at least {predicted:.3f}")
@@ -101,7 +101,7 @@ def linear(quick: bool) -> Measurement:
             X, y = task.draw(rng)
             beta = y @ X / (len(X) * np.sqrt(size))
             z = rng.standard_normal((512, size))
-            points = (one.fields(z, z, np.eye(size)) for one in ov.one_step.scaled(v, e))
+            points = (one.fields(z, z, np.eye(size)) for one in ov.giant_step.scaled(v, e))
             found = np.array([x.mean(0) @ beta for x in points])
             line = np.polyfit(e, found, 1)
             each.append(line[0] / expected)

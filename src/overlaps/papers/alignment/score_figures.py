@@ -40,7 +40,7 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     for ax, kind in zip(axes, KINDS, strict=False):
         task = setting(kind, size)
         v = task.direction
-        X, y = ov.one_step.TwoClasses(kind).draw(rng, points, size)
+        X, y = ov.giant_step.TwoClasses(kind).draw(rng, points, size)
         plane = np.stack([v / np.linalg.norm(v), across])
         found[kind] = (("sample", "axis"), X @ plane.T, {"long_name": f"coordinates of {NAMES[kind]}"})
         for sign, colour in ((1, "C0"), (-1, "C1")):
@@ -50,8 +50,8 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     v = setting("sphere", size).direction
     plane = np.stack([v / np.linalg.norm(v), across])
     setups = {
-        "setup1": (ov.one_step.scaled(v, [-0.9, -0.5, 0.1, 0.5, 0.9]), "e"),
-        "setup2": (ov.one_step.rotated(v, [0.0, 0.5, 1.0, 3.0]), "c"),
+        "setup1": (ov.giant_step.scaled(v, [-0.9, -0.5, 0.1, 0.5, 0.9]), "e"),
+        "setup2": (ov.giant_step.rotated(v, [0.0, 0.5, 1.0, 3.0]), "c"),
     }
     for ax, (name, (unseen, symbol)) in zip(axes[3:5], setups.items(), strict=True):
         if name == "setup2":  # one plane holds v and one other direction: that in which the last rotation turns it

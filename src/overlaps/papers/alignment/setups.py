@@ -34,7 +34,7 @@ def setup1(kind: str, quick: bool) -> xr.Dataset:
     """Scores against the scale e: (run, unseen) measured, and (curve,) predicted for the same classes."""
     scale = Scale.of(quick)
     task = setting(kind, scale.size)
-    unseen = ov.one_step.scaled(task.direction, scale.e)
+    unseen = ov.giant_step.scaled(task.direction, scale.e)
     return _scored(task, unseen, unseen, scale, "e", seed=1)
 
 
@@ -47,26 +47,26 @@ def setup2(kind: str, quick: bool) -> xr.Dataset:
     beside = np.zeros(v.size)
     beside[:2] = np.sqrt(v @ v / 2) * np.array([1, -1])  # orthogonal to v, of its length
     angles = np.radians([0.0, 30, 60, 80, 90] if quick else np.linspace(0, 90, 31))
-    curve = [ov.one_step.UnseenClass(np.cos(t) * v + np.sin(t) * beside, value=t) for t in angles]
-    unseen = ov.one_step.rotated(v, scale.c, seed=2)
+    curve = [ov.giant_step.UnseenClass(np.cos(t) * v + np.sin(t) * beside, value=t) for t in angles]
+    unseen = ov.giant_step.rotated(v, scale.c, seed=2)
     return _scored(task, unseen, curve, scale, "c", seed=2)
 
 
 def _scored(
-    task: ov.one_step.Setting,
-    unseen: Sequence[ov.one_step.UnseenClass],
-    curve: Sequence[ov.one_step.UnseenClass],
+    task: ov.giant_step.Setting,
+    unseen: Sequence[ov.giant_step.UnseenClass],
+    curve: Sequence[ov.giant_step.UnseenClass],
     scale: Scale,
     name: str,
     seed: int,
 ) -> xr.Dataset:
     root = np.sqrt(task.count[2])
     long = scale == Scale.of(False)
-    runs = ov.one_step.train(task, unseen, scale.runs, scale.points, seed, progress=long).data
+    runs = ov.giant_step.train(task, unseen, scale.runs, scale.points, seed, progress=long).data
     runs = runs.assign(beta_mu=runs["similarity"] / root)
     found = {key: (("run", "unseen"), runs[key].values, {"long_name": text}) for key, text in KEPT.items()}
     if curve:
-        theory = ov.one_step.solve(task, curve, progress=long).data.isel(run=0)
+        theory = ov.giant_step.solve(task, curve, progress=long).data.isel(run=0)
         theory = theory.assign(beta_mu=theory["similarity"] / root)
         found |= {
             f"theory_{key}": ("curve", theory[key].values, {"long_name": f"{KEPT[key]}, theory"})

@@ -22,35 +22,35 @@ FINITE = 0.02
 
 
 @cache
-def at(e: float, quick: bool, exponent: float, rate: float = 1.0) -> tuple[ov.one_step.Scores, ov.one_step.Setting]:
+def at(e: float, quick: bool, exponent: float, rate: float = 1.0) -> tuple[ov.giant_step.Scores, ov.giant_step.Setting]:
     """Runs at scale e of Data 3, and their setting."""
     task = setting("sphere", 512 if quick else 1024, exponent=exponent, rate=rate)
-    unseen = ov.one_step.scaled(task.direction, e)
+    unseen = ov.giant_step.scaled(task.direction, e)
     runs = 16 if quick else 40
-    return ov.one_step.train(task, unseen, runs, seed=4, with_recall=False, progress=False), task
+    return ov.giant_step.train(task, unseen, runs, seed=4, with_recall=False, progress=False), task
 
 
-def missed(predicted: float, runs: ov.one_step.Scores, name: str) -> float:
+def missed(predicted: float, runs: ov.giant_step.Scores, name: str) -> float:
     """How far a prediction is from the mean of runs, in units of what is allowed."""
     mean, error = float(runs.mean(name)[0]), float(runs.standard_error(name)[0])
     return abs(predicted - mean) / (4 * error + FINITE * abs(mean))
 
 
-def told(runs: ov.one_step.Scores, name: str) -> str:
+def told(runs: ov.giant_step.Scores, name: str) -> str:
     """A measured score with its standard error."""
     return f"{runs.mean(name)[0]:.4g} ± {runs.standard_error(name)[0]:.2g} in {runs.runs} runs"
 
 
-def polynomial(task: ov.one_step.Setting, e: float, order: int) -> ov.one_step.Scores:
+def polynomial(task: ov.giant_step.Setting, e: float, order: int) -> ov.giant_step.Scores:
     """The paper's polynomials of order l, with b for β, without the warning that the step saturates."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
-        return ov.one_step.solve(task, ov.one_step.scaled(task.direction, e), "polynomial", order)
+        return ov.giant_step.solve(task, ov.giant_step.scaled(task.direction, e), "polynomial", order)
 
 
-def first_term(task: ov.one_step.Setting, e: float) -> float:
+def first_term(task: ov.giant_step.Setting, e: float) -> float:
     """E|F_0(x)|², the first term of Theorem 4.2 as printed: N E g(z)², z of variance (|μ|² + tr Σ)/d."""
-    one = ov.one_step.scaled(task.direction, e)[0]
+    one = ov.giant_step.scaled(task.direction, e)[0]
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     spread = np.sqrt((one.mean @ one.mean + one.trace) / task.count[1])
     values = np.array([task.g.function(float(spread * x)) for x in nodes])
@@ -67,7 +67,7 @@ def theorem42(quick: bool) -> Measurement:
     """Both against the alignment before the step at e = .9, Data 3; the value is that as printed over the measured."""
     runs, task = at(0.9, quick, 0.25)
     printed = first_term(task, 0.9)
-    corrected = float(ov.one_step.solve(task, ov.one_step.scaled(task.direction, 0.9)).mean("alignment_before")[0])
+    corrected = float(ov.giant_step.solve(task, ov.giant_step.scaled(task.direction, 0.9)).mean("alignment_before")[0])
     off = [missed(value, runs, "alignment_before") for value in (printed, corrected)]
     mean, error = runs.mean("alignment_before")[0], runs.standard_error("alignment_before")[0]
     note = f"printed {printed:.4g}, corrected {corrected:.4g}, measured {told(runs, 'alignment_before')}"
@@ -79,7 +79,7 @@ def theorem42(quick: bool) -> Measurement:
     "eq-79",
     statement="the elasticity is |F_l - F_0|^2, (79), with b for beta 2 (eta c_1^2)^2 ((b.mu)^2 + b.Sigma b) for l = "
     "1; corrected: F_l is F in operator norm only; E g'^2 stands in place of one c_1^2, 27 % more for tanh, and the "
-    "noise of the gradient adds (`overlaps.one_step.solve`)",
+    "noise of the gradient adds (`overlaps.giant_step.solve`)",
     expected="holds corrected",
 )
 def eq79(quick: bool) -> Measurement:
@@ -89,14 +89,14 @@ def eq79(quick: bool) -> Measurement:
     for e in (0.5, 0.1):
         runs, task = at(e, quick, 0.05, 0.2)
         printed = float(polynomial(task, e, 1).mean("elasticity")[0])
-        corrected = float(ov.one_step.solve(task, ov.one_step.scaled(task.direction, e)).mean("elasticity")[0])
+        corrected = float(ov.giant_step.solve(task, ov.giant_step.scaled(task.direction, e)).mean("elasticity")[0])
         off = np.maximum(off, [missed(value, runs, "elasticity") for value in (printed, corrected)])
         ratio, error = (float(x[0]) / printed for x in (runs.mean("elasticity"), runs.standard_error("elasticity")))
         notes.append(
             f"e = {e}: (79) {printed:.4g}, corrected {corrected:.4g}, measured {told(runs, 'elasticity')}, "
             f"{ratio:.3f} ± {error:.3f} of (79)"
         )
-    h = ov.one_step.hermite_coefficients("tanh", 1)
+    h = ov.giant_step.hermite_coefficients("tanh", 1)
     note = f"at e = .1; {'; '.join(notes)}; E g'^2/c_1^2 = {h.slope_square / h.c[1] ** 2:.3f}; d = {task.count[1]}"
     return Measurement(verdict(off[0], off[1], 1.0), ratio, error, note)
 
@@ -104,14 +104,14 @@ def eq79(quick: bool) -> Measurement:
 @PAPER.claim(
     "finite-order",
     statement="at the experiments' eta = n^.25 the scores are the polynomials of order l; corrected: resummed to all "
-    "orders (`overlaps.one_step.solve`); at e = .9 the step shifts fields by more than one, where no finite l will do",
+    "orders (`overlaps.giant_step.solve`); at e = .9 the step shifts fields by more than one, where no finite l will do",
     expected="holds corrected",
 )
 def finite_order(quick: bool) -> Measurement:
     """Alignment at e = .9, Data 3: l = 1, 2, 3 (first term corrected) and resummed; the value is l = 1 over runs."""
     runs, task = at(0.9, quick, 0.25)
     orders = {l: float(polynomial(task, 0.9, l).mean("alignment")[0]) for l in (1, 2, 3)}
-    theory = ov.one_step.solve(task, ov.one_step.scaled(task.direction, 0.9))
+    theory = ov.giant_step.solve(task, ov.giant_step.scaled(task.direction, 0.9))
     off = min(missed(value, runs, "alignment") for value in orders.values())
     right = max(missed(float(theory.mean(name)[0]), runs, name) for name in ("alignment", "elasticity"))
     listed = ", ".join(f"l = {l}: {value:.4g}" for l, value in orders.items())
@@ -135,20 +135,20 @@ def regression(quick: bool) -> Measurement:
     direction = np.full(size, 1 / np.sqrt(size))
     X = rng.standard_normal((size, size)) + direction
     y = np.tanh(X @ direction) + 0.2 * rng.standard_normal(size)
-    data = ov.one_step.TrainingSet(X, y)
-    task = ov.one_step.Setting(data, ov.GiantStep(2.0, 0.15, heads=1))
-    unseen = ov.one_step.scaled(task.direction, [0.5, 2.0])
-    made = ov.one_step.train(task, unseen, runs, seed=5, with_recall=False, progress=False)
-    apart = made.against(ov.one_step.solve(task, unseen))
+    data = ov.giant_step.TrainingSet(X, y)
+    task = ov.giant_step.Setting(data, ov.GiantStep(2.0, 0.15, heads=1))
+    unseen = ov.giant_step.scaled(task.direction, [0.5, 2.0])
+    made = ov.giant_step.train(task, unseen, runs, seed=5, with_recall=False, progress=False)
+    apart = made.against(ov.giant_step.solve(task, unseen))
     allowed = [4 * made.standard_error(name) / made.mean(name) + FINITE for name in ("alignment", "elasticity")]
     off = max(
         float((np.abs(apart[name].values) / each).max())
         for name, each in zip(("alignment", "elasticity"), allowed, strict=True)
     )
-    signs = ov.one_step.TrainingSet(X, np.sign(y))
+    signs = ov.giant_step.TrainingSet(X, np.sign(y))
     small = [
-        ov.one_step.train(
-            ov.one_step.Setting(signs, ov.GiantStep(0.1, 0.0, heads=heads)),
+        ov.giant_step.train(
+            ov.giant_step.Setting(signs, ov.GiantStep(0.1, 0.0, heads=heads)),
             unseen[1:], runs, seed=6, with_recall=False, progress=False,
         )
         for heads in (1, 2)
@@ -178,11 +178,11 @@ def symmetric(quick: bool) -> Measurement:
     W = rng.standard_normal((size, size))
     W /= np.linalg.norm(W, axis=0)
     heads = rng.standard_normal((2, size)) / np.sqrt(size)
-    one, other = ov.one_step.gradient(X, y, W, heads), ov.one_step.gradient(X, -y, W, heads[::-1])
+    one, other = ov.giant_step.gradient(X, y, W, heads), ov.giant_step.gradient(X, -y, W, heads[::-1])
     same = float(np.abs(one - other).max() / np.abs(one).max())
-    pair = ov.one_step.scaled(task.direction, [0.3, -0.3])
-    theory = ov.one_step.solve(task, pair)
-    runs = ov.one_step.train(task, pair, 16 if quick else 100, seed=7, with_recall=False, progress=False)
+    pair = ov.giant_step.scaled(task.direction, [0.3, -0.3])
+    theory = ov.giant_step.solve(task, pair)
+    runs = ov.giant_step.train(task, pair, 16 if quick else 100, seed=7, with_recall=False, progress=False)
     predicted, z = 0.0, 0.0
     for name in ("alignment", "elasticity"):
         a, b = theory.mean(name)

@@ -71,7 +71,7 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
         begin = start(task, scale.samples)
         runs = ov.sample(task, begin, runs=scale.runs, seed=3, progress=False).data["training_error"].values
         curves["training"][i], errors["training"][i] = scaled_variance(runs, scale.samples)
-        made = ov.dmft.continued(task, begin, runs=scale.runs, seed=4, progress=False)
+        made = ov.full_batch.continued(task, begin, runs=scale.runs, seed=4, progress=False)
         for name, z2 in (("continued", -1.0), ("zero", 0.0)):
             at = made.sel(z2=z2)
             curves[name][i] = at["variance_training_error"].values

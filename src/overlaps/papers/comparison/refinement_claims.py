@@ -37,7 +37,7 @@ def scaled_variance(values: Array, m: int) -> tuple[Array, Array]:
 def predicted(loss: str, steps: int, one_pass: bool) -> xr.Dataset:
     """Theory of the fluctuations for the soft ReLU, which depends on no size; figure and claim draw on it."""
     task = problem("softplus", loss, steps=steps)
-    return ov.dmft.fluctuations(task, start(task, 1000), one_pass=one_pass, progress=False)
+    return ov.full_batch.fluctuations(task, start(task, 1000), one_pass=one_pass, progress=False)
 
 
 @PAPER.claim(
@@ -54,7 +54,7 @@ def theorem1(quick: bool) -> Measurement:
     holds, largest, control, features, notes = True, 0.0, np.inf, 0, []
     for seed, (activation, loss, sigma, z) in enumerate(cases):
         task = problem(activation, loss, ratio=0.75, steps=2)
-        found = ov.dmft.check_theorem(
+        found = ov.full_batch.check_theorem(
             task, start(task, 4), sigma=sigma, z=z, runs=runs, seed=seed, level=LEVEL / len(cases)
         )
         holds &= found.verdict == "holds in law"
@@ -74,7 +74,7 @@ def continuation(pairs: list[tuple[str, str]], steps: list[int], m: int, runs: i
     for pair in pairs:
         task = problem(*pair, steps=max(steps))
         begin = start(task, m)
-        made = ov.dmft.continued(task, begin, steps, runs=runs, seed=1, progress=False)
+        made = ov.full_batch.continued(task, begin, steps, runs=runs, seed=1, progress=False)
         brute = ov.sample(task, begin, steps, runs=2 * runs, seed=2, progress=False)
         exact, error = scaled_variance(brute.data["training_error"].values, m)
         for z2, each in found.items():

@@ -1,0 +1,34 @@
+"""Training algorithms; those of a `Problem` are one file each, found by itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..interface.folder import modules
+from . import schedules
+from .full_batch import METHODS, FullBatch
+from .giant_step import GiantStep, Window
+from .gradient_flow import GradientFlow
+from .online_sgd import OnlineSGD
+from .schedules import Schedule, TimeDependent
+from .update import Flow, Matrices, Update
+
+ALGORITHMS: tuple[type[Any], ...] = tuple(
+    module.ALGORITHM for module in modules(__name__).values() if hasattr(module, "ALGORITHM")
+)
+
+__all__ = [
+    "ALGORITHMS",
+    "METHODS",
+    "Flow",
+    "FullBatch",
+    "GiantStep",
+    "GradientFlow",
+    "Matrices",
+    "OnlineSGD",
+    "Schedule",
+    "TimeDependent",
+    "Update",
+    "Window",
+    "schedules",
+]

@@ -1,0 +1,120 @@
+"""One step of training as a value, which all scales read.
+
+Rows r hold the weights of a unit and whatever the algorithm remembers of it: its weights alone, or weights and
+velocity. With the gradient g = (1/√N) ⟨δ xᵀ⟩ of a batch of b fresh samples (of a readout: ⟨∂loss/∂v⟩/N) one step is
+
+    r ← L(η) r − p(η) g
+
+with a matrix L (J, J) and a vector p (J,) that depend on the rate η = η(t) at the time t = steps/N, the decay and the
+size. Both layers are moved by the same L and p, each with its own rate. As N → ∞
+
+    dr/dt = M(η) r − P(η) E[δ xᵀ],    M = lim N (L − 1),  P = lim p,    and noise of covariance P S Pᵀ/b.
+
+A new one-pass algorithm states L, p and their limit; micro, meso and macro follow.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .schedules import TimeDependent
+
+Array = NDArray[np.float64]
+
+
+class Matrices(NamedTuple):
+    """L and p of consecutive steps, for the first layer and for the readout.
+
+    keep, keep_readout: (steps, J, J).
+    pull, pull_readout: (steps, J).
+    """
+
+    keep: Array
+    pull: Array
+    keep_readout: Array
+    pull_readout: Array
+
+
+class Flow(NamedTuple):
+    """M and P at one time, for the first layer and for the readout: (J, J), (J,), (J, J), (J,)."""
+
+    M: Array
+    P: Array
+    M_readout: Array
+    P_readout: Array
+
+
+class Rule(Protocol):
+    """What a one-pass algorithm states of itself.
+
+    rows: J of a step at finite size; limit_rows: J of its limit, which may remember less.
+    """
+
+    @property
+    def rows(self) -> int: ...
+
+    @property
+    def limit_rows(self) -> int: ...
+
+    def step(self, rate: Array, size: int) -> tuple[Array, Array]:
+        """L (steps, J, J) and p (steps, J) for the rates (steps,) at a size."""
+        ...
+
+    def limit(self, rate: float) -> tuple[Array, Array]:
+        """M (J, J) and P (J,) for a rate."""
+        ...
+
+
+@dataclass(frozen=True)
+class Update:
+    """The step of a problem: its rule with the rates of both layers.
+
+    Attributes
+    ----------
+    rule: L, p, M and P.
+    rate, readout_rate: schedules; that of the readout is None where it is not trained.
+    batch: b, fresh samples a step.
+    noise: 1/b, or zero where no sample is drawn.
+    """
+
+    rule: Rule
+    rate: TimeDependent
+    readout_rate: TimeDependent | None
+    batch: int = 1
+    noise: float = 1.0
+
+    @property
+    def knots(self) -> Array:
+        """Times at which a rate is not smooth, in order."""
+        readout = () if self.readout_rate is None else self.readout_rate.knots
+        return np.unique(np.array([*self.rate.knots, *readout], float))
+
+    @property
+    def changes(self) -> bool:
+        """Whether a rate depends on time."""
+        from .schedules import Constant
+
+        return not all(isinstance(s, Constant) for s in (self.rate, self.readout_rate) if s is not None)
+
+    def steps(self, first: int, count: int, size: int) -> Matrices:
+        """L and p of `count` steps from step `first` on."""
+        times = np.arange(first, first + count) / size
+        keep, pull = self.rule.step(self.rate.at(times), size)
+        if self.readout_rate is None:
+            J = self.rule.rows
+            still = np.broadcast_to(np.eye(J), (count, J, J))
+            return Matrices(keep, pull, np.ascontiguousarray(still), np.zeros((count, J)))
+        return Matrices(keep, pull, *self.rule.step(self.readout_rate.at(times), size))
+
+    def flow(self, t: float, until: float = np.inf) -> Flow:
+        """M and P at a time of a stretch that ends at the knot `until`, where the rates are those before the knot."""
+        M, P = self.rule.limit(self.rate.before(t) if t >= until else float(self.rate(t)))
+        J = self.rule.limit_rows
+        if self.readout_rate is None:
+            return Flow(M, P, np.zeros((J, J)), np.zeros(J))
+        readout = self.readout_rate.before(t) if t >= until else float(self.readout_rate(t))
+        return Flow(M, P, *self.rule.limit(readout))

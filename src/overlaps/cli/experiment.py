@@ -1,0 +1,210 @@
+"""One problem, three scales, one command: what `overlaps run` does.
+
+A spec is the problem as `Problem.to_toml` writes it, and a table ``[run]`` that says where to start and what to run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from ..algorithms import FullBatch
+from ..compare.verdict import Verdict, compare
+from ..data import GaussianMixture, HiddenManifold
+from ..interface import spec
+from ..interface.checks import new_folder, number, steps, whole
+from ..interface.errors import InputError, NumericalError, unknown
+from ..online.macro import solve
+from ..online.meso import sample
+from ..online.micro import train
+from ..problem.start import draw
+from ..problem.statement import ROLES, Problem
+from ..trajectory.dataset import Trajectory
+from ..trajectory.times import logtimes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Where to start, when to look, how often to run.
+
+    Parameters
+    ----------
+    size, seed, scale: as for `draw`; `seed` also seeds the runs.
+    first, last, count: as for `logtimes`; of `FullBatch` all steps are looked at, and these stay as they are.
+    meso_runs, micro_runs: number of runs; 0 leaves the scale out, and a hidden manifold has no meso.
+    """
+
+    size: int = 1000
+    seed: int = 0
+    scale: float = 0.5
+    first: float = 0.1
+    last: float = 10.0
+    count: int = 40
+    meso_runs: int = 100
+    micro_runs: int = 16
+
+    def __post_init__(self) -> None:
+        for name, least, most in (
+            ("size", 1, 10**12),
+            ("seed", 0, 2**63 - 1),
+            ("count", 2, 10**6),
+            ("meso_runs", 0, 10**7),
+            ("micro_runs", 0, 10**7),
+        ):
+            object.__setattr__(self, name, whole(name, getattr(self, name), least=least, most=most))
+        object.__setattr__(self, "scale", number("scale", self.scale, least=0))
+        object.__setattr__(self, "first", number("first", self.first, above=0))
+        object.__setattr__(self, "last", number("last", self.last, above=self.first))
+        steps(self.last, self.size)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A problem and a plan for it."""
+
+    problem: Problem
+    run: Plan = field(default_factory=Plan)
+
+    def __post_init__(self) -> None:
+        self.problem.data.mean_vectors(self.run.size)
+        self.problem.data.dimensions(self.run.size)
+        given = [name for name in ("first", "last", "count") if getattr(self.run, name) != getattr(Plan, name)]
+        if isinstance(self.problem.algorithm, FullBatch) and given:
+            raise InputError(f"{given[0]}: times of FullBatch are its steps, all of them; leave {given[0]} out")
+
+    @classmethod
+    def from_toml(cls, text: str) -> Experiment:
+        """Read a spec: a problem, and optionally a table [run]."""
+        table = spec.parse(text)
+        plan = table.pop("run", {})
+        names = {*Problem.__dataclass_fields__, "run"}
+        for name in table:
+            if name not in names:
+                raise unknown("field in spec", name, names)
+        problem = spec.from_mapping(Problem, table, ROLES)
+        plan = spec.from_mapping(Plan, plan, ROLES, "spec.run")
+        try:
+            return cls(problem, plan)
+        except InputError as error:
+            raise InputError(f"spec.run: {error}") from None
+
+    def to_toml(self) -> str:
+        """The spec; `from_toml` reads back an equal experiment."""
+        return spec.write({**spec.to_mapping(self.problem), "run": spec.to_mapping(self.run)})
+
+    def describe(self) -> str:
+        """What would be computed and at what cost, without computing it."""
+        from ..averages import method_for
+
+        p, r = self.problem, self.run
+        how = method_for(p, p.teacher_readouts)
+        dims = p.data.dimensions(r.size)
+        if isinstance(p.algorithm, FullBatch):
+            total = p.algorithm.steps
+            when = f"{total} steps on {p.algorithm.samples(r.size)} samples"
+        else:
+            total = steps(r.last, r.size)
+            when = f"times {r.first:g} to {r.last:g}"
+        return "\n".join(
+            [
+                *([f"inputs: {p.data!r}"] if isinstance(p.data, (GaussianMixture, HiddenManifold)) else []),
+                f"{p.describe_networks()}, "
+                f"{dims.size} level{'s' * (dims.size > 1)}, {p.loss if isinstance(p.loss, str) else p.loss.name} loss",
+                f"size {r.size} ({dims.min()} to {dims.max()} dimensions per level), {when}",
+                f"averages: {how.name}",
+                ("" if p.data.reads_latent else f"meso: {r.meso_runs} x {total:,} steps; ")
+                + f"micro: {r.micro_runs} x {total:,} steps",
+            ]
+        )
+
+    def execute(self, out: str | os.PathLike[str], *, progress: bool = True) -> Outcome:
+        """Run all scales and compare them; everything is written to the new folder `out` as it is computed."""
+        plan = self.run
+        folder = new_folder("out", out)
+        start = draw(self.problem, plan.size, seed=plan.seed, scale=plan.scale)
+        batch = isinstance(self.problem.algorithm, FullBatch)
+        times = None if batch else logtimes(plan.first, plan.last, plan.count)
+        (folder / "spec.toml").write_text(self.to_toml(), encoding="utf-8")
+        results: dict[str, Trajectory] = {}
+        jobs: dict[str, Any] = {"macro": lambda: solve(self.problem, start, times)}
+        if plan.meso_runs and not self.problem.data.reads_latent:
+            jobs["meso"] = lambda: sample(
+                self.problem, start, times, runs=plan.meso_runs, seed=plan.seed, progress=progress
+            )
+        if plan.micro_runs:
+            jobs["micro"] = lambda: train(
+                self.problem, start, times, runs=plan.micro_runs, seed=plan.seed, progress=progress
+            )
+        for name, job in jobs.items():
+            try:
+                results[name] = job()
+            except NumericalError as error:
+                if error.partial is not None:
+                    kept = error.partial.save(folder / f"{name}.partial.nc")
+                    raise NumericalError(
+                        f"{error}; what came before is in {kept}",
+                        quantity=error.quantity,
+                        time=error.time,
+                        partial=error.partial,
+                    ) from None
+                raise
+            results[name].save(folder / f"{name}.nc")
+        pairs = [("macro", name) for name in results if name != "macro"]
+        if {"meso", "micro"} <= results.keys():
+            pairs.append(("meso", "micro"))
+        outcome = Outcome(
+            self,
+            folder,
+            results,
+            {f"{a} against {b}": compare(results[a], results[b], progress=progress) for a, b in pairs},
+        )
+        outcome.write()
+        return outcome
+
+
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """What an experiment gave, and where it is."""
+
+    experiment: Experiment
+    folder: Path
+    results: dict[str, Trajectory]
+    verdicts: dict[str, Verdict]
+
+    @property
+    def figure_path(self) -> Path:
+        return self.folder / "figure.png"
+
+    @property
+    def verdict_path(self) -> Path:
+        return self.folder / "verdict.txt"
+
+    def figure(self) -> Figure:
+        """Error and overlaps against time, all scales laid over each other."""
+        from ..plot import outcome
+
+        return outcome(self.results, {name: v.verdict for name, v in self.verdicts.items()})
+
+    def write(self) -> None:
+        """Figure, verdicts and the z-scores behind them, next to the trajectories."""
+        import matplotlib.pyplot as plt
+
+        picture = self.figure()
+        picture.savefig(self.figure_path, dpi=150)
+        plt.close(picture)
+        text = "\n\n".join(repr(v) for v in self.verdicts.values()) or "macro alone: nothing to compare"
+        self.verdict_path.write_text(text + "\n", encoding="utf-8")
+        summary = {name: v.to_dict() for name, v in self.verdicts.items()}
+        (self.folder / "verdict.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        for name, verdict in self.verdicts.items():
+            verdict.table.to_netcdf(self.folder / f"points {name}.nc", engine="h5netcdf")
+
+    def __repr__(self) -> str:
+        lines = [repr(r) for r in self.results.values()] + [repr(v) for v in self.verdicts.values()]
+        return "\n".join(lines)

@@ -1,0 +1,145 @@
+"""Compiled functions whose code a later process finds on disk (see `overlaps.compiled.code_cache`).
+
+`kept` compiles a function and keeps its code. Loops over samples and nodes take the function that they call at each,
+the gradient of a loss say, as an argument, and Numba compiles them anew for every such function; functions are told
+apart by their identity, and a new process has new ones. A function made of what the library knows by name is the same
+in every process, so it is passed as a `named.Named`, whose type is its name, and `loop` keeps the code compiled for it.
+Functions of a user's own have no name to go by, and their code is not kept.
+
+This rests on parts of Numba that are not promised to stay: how a dispatcher asks for kept code, how a result of
+compilation is taken apart, and the types of functions. Where one of them has changed, code is compiled in every
+process, named functions are passed as any others are, and a warning says so once; the results are the same.
+"""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable
+from functools import cache
+from hashlib import sha256
+from typing import Any
+
+import numba
+from numba import njit
+
+from . import code_cache
+from .named import Named, named
+
+Own = type(njit(lambda: None))  # of functions compiled from a user's own
+
+
+class Kept:
+    """What a dispatcher of Numba asks for code compiled before, and gives newly compiled code to.
+
+    The content of a file is the function, the types of its arguments and the result of compilation, as Numba takes it
+    apart. Whatever goes wrong with it costs a compilation, not an error.
+    """
+
+    cache_path = None
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = f"{function.__module__}.{function.__qualname__}"
+
+    def load_overload(self, signature: Any, context: Any) -> Any:
+        """The result of compiling for this signature, or None."""
+        name = ""
+        try:
+            from numba.core.compiler import CompileResult
+
+            context.refresh()
+            name = self._name(signature, context.codegen())
+            content = code_cache.read(name)
+            if content is None:
+                return None
+            *what, parts = pickle.loads(content)
+            # the name of a file is made of words, and two types may have one name
+            return CompileResult._rebuild(context, *parts) if what == [self.function, _arguments(signature)] else None
+        except Exception:
+            if name:
+                code_cache.remove(name)
+            return None
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep the result of compiling for this signature, unless it points to memory of this process."""
+        try:
+            from numba.core.serialize import dumps
+
+            if result.library.has_dynamic_globals or result.lifted:
+                return
+            name = self._name(signature, result.codegen)
+            content = dumps((self.function, _arguments(signature), result._reduce()))
+        except Exception as error:
+            code_cache.warn_once(_changed(error))
+        else:
+            code_cache.write(name, content)
+
+    def _name(self, signature: Any, codegen: Any) -> str:
+        words = self.function, str(_arguments(signature)), codegen.magic_tuple()
+        return f"{self.function.rpartition('.')[2]}-{sha256(repr(words).encode()).hexdigest()[:32]}"
+
+    def enable(self) -> None:
+        """Numba's word; code is always kept."""
+
+    disable = flush = enable
+
+
+def _arguments(signature: Any) -> tuple[Any, ...]:
+    """Types of the arguments; Numba hands over them alone, or a signature with its type of result."""
+    return tuple(getattr(signature, "args", signature))
+
+
+def kept(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """Decorator: compile with these options of `numba.njit`, and keep the code; for functions of a module."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher: Any = njit(**options)(function)
+        dispatcher._cache = Kept(function)
+        return dispatcher
+
+    return decorate
+
+
+class Loop:
+    """A compiled function that is given functions to call; its code is kept where all of these are `Named`."""
+
+    def __init__(self, function: Callable[..., Any], **options: Any) -> None:
+        self.kept, self.passing = kept(**options)(function), njit(**options)(function)
+        self.__doc__, self.__wrapped__ = function.__doc__, function
+
+    def __call__(self, *arguments: Any) -> Any:
+        kinds = [*map(type, arguments)]  # some loops are short: to choose takes half a microsecond
+        if Named in kinds and (Own in kinds or not takes_named()):
+            arguments = tuple(a.function if isinstance(a, Named) else a for a in arguments)
+            return self.passing(*arguments)
+        return (self.passing if Own in kinds else self.kept)(*arguments)
+
+
+def loop(**options: Any) -> Callable[[Callable[..., Any]], Loop]:
+    """Decorator: compile with these options of Numba, see `Loop`."""
+    return lambda function: Loop(function, **options)
+
+
+@cache
+def takes_named() -> bool:
+    """Whether this Numba takes a `Named` for a function: tried once for a version, and remembered on disk."""
+    if code_cache.read("takes-named") is not None:
+        return True
+    try:
+        works = _apply(named(_half), 3.0) == 1.5
+    except Exception as error:
+        code_cache.warn_once(_changed(error))
+        return False
+    return works and (code_cache.write("takes-named", b"") or works)
+
+
+def _half() -> Any:
+    return njit(lambda x: x / 2)
+
+
+@kept()
+def _apply(function: Callable[[float], float], x: float) -> float:
+    return function(x)
+
+
+def _changed(error: Exception) -> str:
+    return f"Numba {numba.__version__} is not as expected ({type(error).__name__}: {error})"

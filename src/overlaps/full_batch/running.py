@@ -1,0 +1,206 @@
+"""Many independent runs of full-batch training, in batches on threads, as one trajectory.
+
+The same seed gives the same bits: how runs are shared out over batches depends on the problem alone, and every batch
+has random numbers of its own.
+"""
+
+from __future__ import annotations
+
+import os
+import time as clock
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
+
+from ..averages import Method, method_for
+from ..interface.checks import array, whole
+from ..interface.errors import InputError, NumericalError
+from ..problem.start import Start, joined
+from ..problem.statement import Problem
+from ..trajectory.dataset import STEPS, Trajectory, assemble
+from .descent import Descent, descend
+from .matrices import Formed, Matrix, Unformed
+from .setting import Setting
+from .weights import with_weights
+
+Array = NDArray[np.float64]
+Maker = Callable[[Setting, int, np.random.Generator], Matrix]
+BATCH = 2_000_000  # numbers in the arrays of one batch of runs: about what a cache holds
+LARGEST = 2_500_000_000  # numbers in a data matrix
+STREAMS = {"micro": 11, "meso": 12, "alternative": 13, "perturbed": 14}  # so that scales have different samples
+
+
+def whole_steps(problem_steps: int, times: ArrayLike | None) -> NDArray[np.int64]:
+    """Times of full-batch training: whole steps, all of them by default."""
+    if times is None:
+        return np.arange(problem_steps + 1)
+    given = np.atleast_1d(array("times", times, None))
+    if given.ndim != 1 or given.size == 0:
+        raise InputError(f"times: expected a list of steps, got shape {given.shape}")
+    wrong = np.flatnonzero((given != np.rint(given)) | (given < 0) | (given > problem_steps))
+    if wrong.size:
+        raise InputError(
+            f"times: expected whole steps from 0 to {problem_steps}, got {given[wrong[0]]:g}; times of full-batch "
+            "training are its steps, leave times out for all of them"
+        )
+    if np.any(np.diff(given) <= 0):
+        raise InputError("times: expected increasing steps; use numpy.unique to sort and merge them")
+    return given.astype(np.int64)
+
+
+def train_full_batch(
+    problem: Problem, start: Start, times: ArrayLike | None, runs: int, seed: int, *, levels: bool, kernels: bool,
+    progress: bool,
+) -> Trajectory:  # fmt: skip
+    """Micro: runs on data matrices of their own."""
+    setting = ready(problem, start, "micro", times)
+    assert start.size is not None
+    numbers = start.size * setting.samples
+    if numbers > LARGEST:
+        raise InputError(
+            f"size: a data matrix of {start.size} x {setting.samples} is {numbers * 8e-9:.0f} GB; use sample, which "
+            "has the same law and forms no matrix"
+        )
+    per_run = numbers + 2 * (start.size + setting.samples) * setting.D
+    return record(
+        "micro", Formed, setting, times, runs, seed, per_run, levels=levels, kernels=kernels, progress=progress
+    )
+
+
+def sample_full_batch(
+    problem: Problem, start: Start, times: ArrayLike | None, runs: int, seed: int, *, levels: bool, kernels: bool,
+    progress: bool,
+) -> Trajectory:  # fmt: skip
+    """Meso: runs on data matrices that are never formed."""
+    setting = ready(problem, start, "meso", times)
+    assert start.size is not None
+    per_run = 3 * (start.size + setting.samples) * setting.D * setting.covariances.size
+    if per_run > LARGEST:
+        raise InputError(
+            f"steps: what a run of {setting.D} columns asks of its {start.size} x {setting.samples} matrix is "
+            f"{per_run * 8e-9:.0f} GB; use fewer steps or a smaller size"
+        )
+    return record(
+        "meso", Unformed, setting, times, runs, seed, per_run, levels=levels, kernels=kernels, progress=progress
+    )
+
+
+def ready(problem: Problem, start: Start, scale: str, times: ArrayLike | None = None) -> Setting:
+    """The setting of runs at the size of a start; only micro needs weights, others take any with its overlaps."""
+    if start.size is None:
+        raise InputError(
+            f"start: {scale} needs a size; pass size= to Start.from_overlaps, or use draw or Start.from_weights"
+        )
+    if start.student is None and scale == "micro":
+        raise InputError(
+            "start: micro needs weights; use draw or Start.from_weights (sample gives the same law from overlaps)"
+        )
+    setting = Setting(problem, with_weights(problem, start))
+    return replace(setting, last=int(whole_steps(setting.algorithm.steps, times)[-1]))
+
+
+def batches(runs: int, per_run: int) -> list[int]:
+    """Numbers of runs that are taken together."""
+    together = max(1, min(runs, BATCH // per_run))
+    return [min(together, runs - first) for first in range(0, runs, together)]
+
+
+def record(
+    scale: str, maker: Maker, setting: Setting, times: ArrayLike | None, runs: int, seed: int, per_run: int, *,
+    levels: bool, kernels: bool, progress: bool,
+) -> Trajectory:  # fmt: skip
+    """Run `runs` copies and record their overlaps and training errors at `times`."""
+    began = clock.perf_counter()
+    runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
+    stops = whole_steps(setting.algorithm.steps, times)
+    T, K, C = setting.T, setting.K, len(setting.weights)
+    numbers = runs * (T * setting.start.gram.size + (2 * C * (T * K) ** 2 if kernels else 0))
+    if numbers > 1e9:
+        raise InputError(f"runs: {runs} runs would keep {numbers * 8e-9:.0f} GB; use fewer, or kernels=False")
+    groups = batches(runs, per_run)
+    streams = np.random.SeedSequence([seed, STREAMS[scale]]).spawn(len(groups))
+    hidden = None if progress else True
+    bar = tqdm(total=runs * T, desc=scale, unit="step", unit_scale=True, delay=2, disable=hidden)
+
+    def tick(count: int) -> None:
+        bar.update(count)
+
+    def one(i: int) -> Descent:
+        rng = np.random.Generator(np.random.SFC64(streams[i]))
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is found by its size
+            return descend(
+                setting, maker(setting, groups[i], rng), groups[i], rng, kernels=kernels,
+                look=lambda *_: tick(groups[i]),
+            )  # fmt: skip
+
+    workers = min(len(groups), os.cpu_count() or 1)
+    with threadpool_limits(limits=1 if workers > 1 else None), ThreadPoolExecutor(workers) as pool, bar:
+        parts = list(pool.map(one, range(len(groups))))
+    reached = min(part.loss.shape[1] for part in parts)
+    seconds = clock.perf_counter() - began
+    cost = f"{runs} x {reached} steps on {setting.samples:,} samples, {seconds:.2g} s"
+    Q, A, loss = (np.concatenate([getattr(p, name)[:, :reached] for p in parts]) for name in ("Q", "A", "loss"))
+    more: dict[str, tuple[tuple[str, ...], Array]] = {}
+    if kernels:
+        dims = ("run", "component", "step", "step_", "student", "student_")
+        for name in ("V_theta", "V_omega"):
+            more[name] = (dims, np.concatenate([getattr(p, name)[:, :, :reached, :reached] for p in parts]))
+    kept = stops[stops < reached]
+    result = None
+    if kept.size:
+        result = as_trajectory(scale, setting, kept, Q[:, kept], A[:, kept], loss[:, kept], more, levels, seed, cost)
+    if reached == T:
+        assert result is not None
+        return result
+    for part in parts:
+        if part.stopped is not None and part.loss.shape[1] == reached:
+            part.stopped.partial = result
+            raise part.stopped
+    worst = max(part.largest for part in parts)
+    raise NumericalError(
+        f"{scale}: training diverged at step {reached}: an overlap Q reached {worst:.3g}; reduce rate (now "
+        f"{setting.algorithm.rate:g}), or stop earlier",
+        quantity="Q",
+        time=float(reached),
+        partial=result,
+    )
+
+
+def as_trajectory(
+    scale: str, setting: Setting, steps: NDArray[np.int64], Q: Array, A: Array, loss: Array,
+    more: dict[str, tuple[tuple[str, ...], Array]], levels: bool, seed: int, cost: str, method: Method | None = None,
+) -> Trajectory:  # fmt: skip
+    """A trajectory from overlaps per level, Q (run, time, levels, K, K) and A (run, time, levels, K, M+P).
+
+    method: of averaging, for the generalisation error; the usual one by default.
+    """
+    start, M = setting.start, setting.M
+    v = np.broadcast_to(start.v, (*Q.shape[:2], setting.K))
+    return assemble(
+        scale,
+        setting.problem,
+        start,
+        steps.astype(float),
+        np.einsum("b,rtbij->rtij", start.eigenvalues, Q),
+        np.einsum("b,rtbij->rtij", start.eigenvalues, A[..., :M]),
+        A[..., M:].sum(2),
+        v,
+        method or method_for(setting.problem, start.u),
+        levels=(Q, A) if levels else None,
+        covariances=None if setting.data.one_covariance else field_covariances(setting, Q, A),
+        more={"training_error": (("run", "time"), loss), **more},
+        units=STEPS,
+        seed=seed,
+        cost=cost,
+    )
+
+
+def field_covariances(setting: Setting, Q: Array, A: Array) -> Array:
+    """Covariance of the fields in each component, (run, time, components, K+M, K+M)."""
+    gram = joined(Q, A[..., : setting.M], setting.start.T)
+    return np.einsum("cb,rtbij->rtcij", setting.covariances, gram)

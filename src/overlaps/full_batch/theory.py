@@ -1,0 +1,255 @@
+"""Macro of full-batch training: the kernels of `overlaps.full_batch.sweep`, to a stated accuracy.
+
+- **Linear** problems (square loss, linear student and teacher) need first and second moments of the fields alone. Any
+  points with the moments of a standard normal give these exactly: ±√d e_i, 2d of them in d dimensions, turned by a
+  random rotation. The answer is deterministic and exact up to rounding, which a second rotation measures.
+- All others are averages over scrambled Sobol points and their mirror images, stretched to have the second moments of a
+  standard normal. The sweep is done for several independent scramblings: the spread of the results is the error, and
+  the number of points is doubled until it is as small as asked, relative to the largest value of each variable (of an
+  overlap with a fixed direction, at least a tenth of what its length allows).
+
+Smooth losses begin with responses. Their noise grows with the horizon, and their cost as its third power, so that
+Stein's form takes over where a few paths do not suffice, or histories are long.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from dataclasses import fields, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from tqdm.auto import tqdm
+
+from ..averages import Method, method_for
+from ..averages.rules import scrambled
+from ..interface.checks import number
+from ..interface.errors import InputError, NumericalError, unknown
+from ..losses import Loss, loss
+from ..problem.network import Committee
+from ..problem.start import Start
+from ..problem.statement import Problem
+from ..trajectory.dataset import VARIABLES, Trajectory
+from .running import as_trajectory, whole_steps
+from .setting import Setting
+from .sweep import ADDED, Diverged, Kernels, Singular, sweep
+
+Array = NDArray[np.float64]
+REPLICAS = 8  # independent scramblings
+ACCURACY, ACCEPTED = 1e-3, 1e-2  # relative, where none is named: to aim at, and to accept
+MEMORY = 2.5e8  # numbers that a sweep may hold
+SHORT = 64  # columns up to which responses are worth trying
+TURNED = 1e-11  # variance added to the fields of linear problems: as `sweep.ADDED`, but beside rounding alone
+KERNELS = ("V_theta", "V_omega", "B_theta", "B_omega")
+
+
+def is_linear(problem: Problem) -> bool:
+    """Whether duals are linear in the fields: the square loss of linear networks."""
+    networks = (problem.student, problem.teacher) if problem.teacher is not None else (problem.student,)
+    return problem.loss == "square" and all(isinstance(n, Committee) and n.g.name == "linear" for n in networks)
+
+
+def is_smooth(problem: Problem) -> bool:
+    """Whether duals are known to have no jumps, so that responses are averages of derivatives."""
+    law = loss(problem.loss)
+    if isinstance(law, Loss) or not law.smooth:
+        return False
+    networks = (problem.student, problem.teacher)
+    return all(n.g.is_smooth for n in networks if isinstance(n, Committee))
+
+
+def solve_full_batch(
+    problem: Problem, start: Start, times: ArrayLike | None, *, levels: bool, accuracy: float | None, method: str
+) -> Trajectory:
+    """The infinite-size theory of full-batch training from the overlaps of `start`."""
+    setting = Setting(problem, start)
+    stops = whole_steps(setting.algorithm.steps, times)
+    setting = replace(setting, last=int(stops[-1]))
+    if method not in ("auto", "stein", "response"):
+        raise unknown("method", str(method), ["auto", "stein", "response"])
+    if method == "response" and not is_smooth(problem):
+        raise InputError(
+            "method: responses are averages of derivatives, which miss the jumps of this loss or activation (those of "
+            "a user's loss are not known); use method='stein'"
+        )
+    run = _Run(setting, stops, levels)
+    if is_linear(problem):
+        return run.exact()
+    response = method == "response" or (method == "auto" and is_smooth(problem))
+    return run.refined(response, method == "auto", None if accuracy is None else number("accuracy", accuracy, above=0))
+
+
+class _Run:
+    """One solution."""
+
+    def __init__(self, setting: Setting, stops: NDArray[np.int64], levels: bool) -> None:
+        self.setting, self.stops, self.levels = setting, stops, levels
+        self.method = method_for(setting.problem, setting.start.u)
+        self.dimensions = setting.D + (setting.problem.label_noise > 0)
+        self.began = clock.perf_counter()
+
+    def exact(self) -> Trajectory:
+        d = self.dimensions
+        self._fits(4.0 * d * self.setting.D * len(self.setting.weights))
+        both: list[Kernels] = []
+        for seed in (0, 1):
+            turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))[0] * np.sqrt(d)
+            both.append(self._sweep(np.concatenate([turn, -turn]), 1, TURNED))  # responses are the same for all
+        one, other = self._trajectory([both[0]], ""), self._trajectory([both[1]], "")
+        found = self._trajectory(both, f"exact moments, {2 * d} points")
+        apart = {
+            n: float(np.abs(one.data[n] - other.data[n]).max() + 10 * TURNED * np.abs(found.data[n]).max())
+            for n in (*one.variables, *KERNELS)
+        }
+        apart["error"] += self._sharpened(both[0], 1e-9)
+        return self._labelled(found, apart)
+
+    def refined(self, response: bool, may_change: bool, accuracy: float | None) -> Trajectory:
+        wanted = ACCURACY if accuracy is None else accuracy
+        accepted = max(ACCEPTED, wanted) if accuracy is None else wanted
+        D, C = self.setting.D, len(self.setting.weights)
+        fewest = int(np.ceil(np.log2(self.dimensions + 1))) + 1
+        log2 = max(8 if response else 10, fewest)
+
+        def numbers(log2: int, response: bool) -> float:
+            return 2.0 ** (log2 + 1) * D * (C * D if response else 2 * C + 1)
+
+        if response and may_change and (D > SHORT or numbers(log2, True) > MEMORY):
+            response, log2 = False, max(10, fewest)
+        self._fits(numbers(log2, response), ", or method='stein'" * response)
+        with tqdm(desc="macro", unit="sweep", delay=2, disable=None) as bar:
+            while True:
+                found: list[Kernels] = []
+                for replica in range(REPLICAS):
+                    h = scrambled(self.dimensions, log2, 1000 * log2 + replica)
+                    found.append(self._sweep(h, len(h) if response else 0))
+                    bar.update()
+                form = "response" if response else "Stein"
+                name = f"{form} form, Sobol, {REPLICAS} x 2^{log2 + 1} paths"
+                error = self._spread(found)
+                sampled, quadrature = error["error"], self._sharpened(found[0], wanted)
+                error["error"] += quadrature
+                best = self._labelled(self._trajectory(found, name), error)
+                sizes = self._sizes(best)
+                worst = max(sizes, key=lambda n: error[n] / sizes[n])
+                reached = error[worst] / sizes[worst]
+                if reached <= wanted:
+                    return best
+                if all((sampled if n == "error" else error[n]) <= wanted * sizes[n] for n in sizes):
+                    break  # what is left is the quadrature, and more paths do not help
+                if response and may_change:
+                    response, log2 = False, max(10, fewest)
+                else:
+                    log2 += 1
+                if numbers(log2, response) > MEMORY:
+                    break
+        if reached <= accepted:
+            return best
+        raise NumericalError(
+            f"macro: {worst} reached a relative accuracy of {reached:.1e} where {accepted:.1e} was asked, with as many "
+            f"points as memory allows ({best.data.attrs['averages']}); pass accuracy={1.5 * reached:.0e} to accept it",
+            quantity=worst,
+            time=float(self.stops[-1]),
+            partial=best,
+        )
+
+    def _fits(self, numbers: float, instead: str = "") -> None:
+        """Refuse what needs too many numbers."""
+        if numbers > MEMORY:
+            raise InputError(
+                f"steps: {self.setting.D} columns need {numbers * 8e-9:.3g} GB of paths; use fewer steps{instead}"
+            )
+
+    def _sweep(self, h: Array, followed: int, added: float = ADDED) -> Kernels:
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):
+                kernels = sweep(self.setting, h, followed=followed, added=added)
+        except Diverged as stop:
+            what = f"training diverges: an overlap Q reached {stop.size:.3g}"
+            raise self._stopped(stop.kernels, stop.step, "Q", what) from None
+        except Singular as stop:
+            what = "V_theta is singular to rounding, with all that was added to it"
+            raise self._stopped(stop.kernels, stop.step, "V_theta", what) from None
+        if not np.isfinite(kernels.loss).all():
+            raise self._stopped(kernels, self.setting.T, "Q", "")
+        return kernels
+
+    def _stopped(self, kernels: Kernels, step: int, quantity: str, what: str) -> NumericalError:
+        """The error of a sweep that ended at a step, with what came before."""
+        bad = np.flatnonzero(~np.isfinite(kernels.loss).all(axis=0))
+        if bad.size and bad[0] < step:
+            step, quantity, what = int(bad[0]), "training_error", "the loss is not a finite number"
+        kept = self.stops[self.stops < step]
+        return NumericalError(
+            f"macro: {what} at step {step}; reduce rate (now {self.setting.algorithm.rate:g}), or stop earlier",
+            quantity=quantity,
+            time=float(step),
+            partial=self._trajectory([kernels], "one sweep", kept) if kept.size else None,
+        )
+
+    def _spread(self, found: list[Kernels]) -> dict[str, float]:
+        """Three standard errors of the mean over scramblings, the largest over times and entries."""
+        each = [self._trajectory([kernels], "").data for kernels in found]
+        names = [name for name in (*VARIABLES, *KERNELS) if name in each[0]]
+        error = {
+            name: 3 * float(np.std([one[name].values for one in each], axis=0, ddof=1).max() / len(found) ** 0.5)
+            for name in names
+        }
+        return error
+
+    def _sharpened(self, kernels: Kernels, wanted: float) -> float:
+        """Error of the quadrature behind the generalisation error, which is refined until it is small enough."""
+        fine = self._errors(kernels, self.method)
+        coarse = self._errors(kernels, self.method.coarser())
+        while True:
+            apart = float(np.abs(fine - coarse).max())
+            finer = self.method.finer()
+            if apart <= wanted / 4 * np.abs(fine).max() or finer is None:
+                return apart
+            self.method, fine, coarse = finer, self._errors(kernels, finer), fine
+
+    def _errors(self, kernels: Kernels, method: Method) -> Array:
+        """Generalisation error at the stops, by a method of averaging."""
+        return self._trajectory([kernels], "", method=method).data["error"].values
+
+    def _sizes(self, result: Trajectory) -> dict[str, float]:
+        """What an error of each variable is compared with."""
+        largest = {str(name): float(np.abs(values).max()) for name, values in result.data.items()}
+        sizes = {name: max(largest[name], 1e-3) for name in result.variables}
+        for name, fixed in (("R", "T"), ("m", "gram")):
+            if name in sizes:
+                sizes[name] = max(sizes[name], 0.1 * (largest["Q"] * largest[fixed]) ** 0.5)
+        return sizes
+
+    def _trajectory(
+        self,
+        found: list[Kernels],
+        averages: str,
+        stops: NDArray[np.int64] | None = None,
+        *,
+        method: Method | None = None,
+    ) -> Trajectory:
+        """Mean over sweeps, at the stops; method: of averaging, for the generalisation error."""
+        setting, stops = self.setting, self.stops if stops is None else stops
+        mean = Kernels(*(np.mean([getattr(k, f.name) for k in found], axis=0) for f in fields(Kernels)))
+        T, K, M = int(stops[-1]) + 1, setting.K, setting.M
+        dims = ("run", "component", "step", "step_", "student", "student_")
+        more = {}
+        for name in KERNELS:
+            part = getattr(mean, name)[:, M : M + T * K, M : M + T * K]
+            more[name] = (dims, part.reshape(-1, T, K, T, K).transpose(0, 1, 3, 2, 4)[None])
+        loss = (setting.weights @ mean.loss)[None, stops]
+        cost = f"{len(found)} sweep{'s' * (len(found) > 1)} of {T} steps, {clock.perf_counter() - self.began:.2g} s"
+        result = as_trajectory(
+            "macro", setting, stops, mean.Q[None, stops], mean.F[None, stops], loss, more, self.levels, 0, cost,
+            method or self.method,
+        )  # fmt: skip
+        if averages:
+            result.data.attrs["averages"] = averages
+        return result
+
+    def _labelled(self, result: Trajectory, error: dict[str, float]) -> Trajectory:
+        for name, value in error.items():
+            size = float(np.abs(result.data[name]).max())
+            result.data[name].attrs["accuracy"] = max(value, 1e-14 * max(size, 1e-3))
+        return result

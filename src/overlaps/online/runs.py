@@ -1,0 +1,286 @@
+"""Many independent runs of a stochastic scale: seeds, threads, recording, divergence.
+
+A value asked for between two steps is interpolated linearly between them, so that all scales share one time axis.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time as clock
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import NamedTuple, Protocol
+
+import numpy as np
+import xarray as xr
+from numpy.typing import ArrayLike, NDArray
+from threadpoolctl import threadpool_limits
+from tqdm.auto import tqdm
+
+from ..algorithms import OnlineSGD
+from ..averages import method_for
+from ..interface.checks import grid, steps, whole
+from ..interface.errors import InputError, NumericalError
+from ..problem.start import LIMIT, Start
+from ..problem.statement import Problem
+from ..trajectory.dataset import SAMPLES, Trajectory, assemble, largest_overlap
+
+Array = NDArray[np.float64]
+STREAMS = {"micro": 1, "meso": 2, "diffusion": 3}  # so that the same seed gives the scales different samples
+
+
+class Visit(NamedTuple):
+    """What a run tells of its stops: Q (stops, levels, K, K), A (stops, levels, K, M+P), v (stops, K).
+
+    error: (stops,), or None where it follows from the overlaps.
+    """
+
+    Q: Array
+    A: Array
+    v: Array
+    error: Array | None = None
+
+
+class Observed(NamedTuple):
+    """What runs look at besides overlaps: at which times, and the dimensions of each array they bring back."""
+
+    times: Array
+    dims: dict[str, tuple[str, ...]]
+
+
+class Walker(Protocol):
+    """One run: it goes to given steps and tells its overlaps there.
+
+    measures_error: whether it tells the error, which otherwise follows from the overlaps.
+    looked: what it has seen besides, one set of arrays for each observed time so far.
+    """
+
+    chunk: int
+    measures_error: bool
+    looked: list[dict[str, Array]]
+
+    def fresh(self, rng: np.random.Generator) -> Walker: ...
+
+    def visit(self, stops: NDArray[np.int64]) -> Visit: ...
+
+
+class _Diverged(Exception):
+    """A run left the bounds between two of its stops."""
+
+    def __init__(self, run: int, before: int, after: int) -> None:
+        super().__init__(run)
+        self.run, self.before, self.after = run, before, after
+
+
+class _Tape:
+    """What is kept of the runs at the stops: overlaps of fields, of levels on request, errors where they are told."""
+
+    def __init__(self, start: Start, runs: int, stops: int, levels: bool, measured: bool) -> None:
+        (B, K, F), M = start.A.shape, start.u.size
+        self.omega, self.seen = start.eigenvalues, start.seen
+        self.Q, self.R, self.m = (np.full((runs, stops, K, n), np.nan) for n in (K, M, F - M))
+        self.v = np.full((runs, stops, K), np.nan)
+        self.error = np.full((runs, stops), np.nan) if measured else None
+        self.Q_levels = np.full((runs, stops, B, K, K), np.nan) if levels else None
+        self.A_levels = np.full((runs, stops, B, K, F), np.nan) if levels else None
+
+    def write(self, run: int, first: int, seen: Visit, count: int) -> None:
+        """Keep the first `count` stops of a visit, from place `first` on."""
+        at, M = slice(first, first + count), self.R.shape[-1]
+        self.Q[run, at] = np.einsum("b,tbij->tij", self.omega, seen.Q[:count])
+        self.R[run, at] = np.einsum("b,tbij->tij", self.seen, seen.A[:count, :, :, :M])
+        self.m[run, at] = seen.A[:count, :, :, M:].sum(1)
+        self.v[run, at] = seen.v[:count]
+        if self.error is not None and seen.error is not None:
+            self.error[run, at] = seen.error[:count]
+        if self.Q_levels is not None and self.A_levels is not None:
+            self.Q_levels[run, at], self.A_levels[run, at] = seen.Q[:count], seen.A[:count]
+
+
+def schedule(times: Array, size: int) -> tuple[NDArray[np.int64], NDArray[np.int64], Array]:
+    """Steps to stop at; for each time the place of the last stop not after it, and the share of the way to the next."""
+    exact = times * size
+    floor = np.floor(exact + 1e-9).astype(np.int64)
+    share = np.where(exact - floor > 1e-9, exact - floor, 0.0)
+    stops = np.unique(np.concatenate([floor, floor[share > 0] + 1]))
+    return stops, np.searchsorted(stops, floor), share
+
+
+def _segments(stops: NDArray[np.int64], chunk: int) -> list[tuple[NDArray[np.int64], slice]]:
+    """Groups of stops about `chunk` steps long, with the places of the recorded ones; long gaps are broken up."""
+    groups: list[tuple[NDArray[np.int64], slice]] = []
+    done, first = 0, 0
+    while first < stops.size:
+        while stops[first] - done > chunk:
+            done += chunk
+            groups.append((np.array([done], np.int64), slice(0, 0)))
+        last = int(np.searchsorted(stops, max(done + chunk, stops[first]), side="right"))
+        groups.append((stops[first:last], slice(first, last)))
+        done, first = int(stops[last - 1]), last
+    return groups
+
+
+def record(
+    scale: str,
+    walker: Walker,
+    problem: Problem,
+    start: Start,
+    times: ArrayLike | None,
+    runs: int,
+    seed: int,
+    *,
+    levels: bool,
+    progress: bool,
+    observed: Observed | None = None,
+) -> Trajectory:
+    """Run `runs` copies of `walker` in threads and record their overlaps at `times`."""
+    began = clock.perf_counter()
+    if not isinstance(problem.algorithm, OnlineSGD):
+        raise InputError(
+            f"algorithm: {type(problem.algorithm).__name__} draws no samples, so there is no run to take; use solve, "
+            "or OnlineSGD with a small rate"
+        )
+    t = grid(times)
+    runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
+    assert start.size is not None
+    size = start.size
+    numbers = runs * 2 * t.size * (start.Q[0].size + start.A[0].size) * (start.fractions.size if levels else 1)
+    if numbers > 4e9:
+        raise InputError(
+            f"runs: {runs} runs at {t.size} times are {numbers * 8e-9:.0f} GB of overlaps; use fewer of either"
+        )
+    if problem.algorithm.rate * problem.algorithm.decay >= 2 * size:
+        raise InputError(
+            f"decay: rate x decay = {problem.algorithm.rate * problem.algorithm.decay:g} overshoots at size {size}"
+        )
+    total = steps(float(t[-1]), size)
+    how = method_for(problem, start.u)
+    stops, place, share = schedule(t, size)
+    segments = _segments(stops, walker.chunk)
+    streams = np.random.SeedSequence([seed, STREAMS[scale]]).spawn(runs)
+    tape = _Tape(start, runs, stops.size, levels, walker.measures_error)
+    hidden = None if progress else True  # None: shown on a terminal only
+    bar = tqdm(total=runs * total, desc=scale, unit="step", unit_scale=True, delay=2, disable=hidden)
+    interrupted = threading.Event()
+
+    def fresh(run: int) -> Walker:
+        return walker.fresh(np.random.Generator(np.random.SFC64(streams[run])))
+
+    def one(run: int) -> None:
+        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is found below, not by a warning
+            follow(run)
+
+    def follow(run: int) -> None:
+        nonlocal horizon
+        mine = fresh(run)
+        looked[run] = mine.looked
+        done = 0
+        for group, at in segments:
+            if interrupted.is_set() or done >= horizon:
+                return
+            seen = mine.visit(group)
+            good = _bounded(seen)
+            upto = len(good) if good.all() else int(good.argmin())
+            if at.stop > at.start:
+                tape.write(run, at.start, seen, upto)
+            if upto < len(good):
+                # the others go on to here, so that what came before is kept for all
+                horizon = min(horizon, int(group[upto]))
+                raise _Diverged(run, done if upto == 0 else int(group[upto - 1]), int(group[upto]))
+            bar.update(int(group[-1]) - done)
+            done = int(group[-1])
+
+    looked: dict[int, list[dict[str, Array]]] = {}
+    horizon = total + 1
+    diverged: list[_Diverged] = []
+    workers = min(runs, os.cpu_count() or 1)
+    with threadpool_limits(limits=1), ThreadPoolExecutor(workers) as pool, bar:
+        futures = [pool.submit(one, run) for run in range(runs)]
+        try:
+            for future in futures:
+                try:
+                    future.result()
+                except _Diverged as stop:
+                    diverged.append(stop)
+        except BaseException:
+            interrupted.set()
+            raise
+
+    seconds = clock.perf_counter() - began
+    cost = f"{runs} x {total:,} steps, {seconds:.2g} s"
+    if scale == "diffusion":
+        cost = f"{runs} run{'s' * (runs > 1)}, {seconds:.2g} s"
+
+    def trajectory(count: int) -> Trajectory:
+        before, part = place[:count], share[:count]
+        after = before + (part > 0)
+
+        def at_times(x: Array) -> Array:
+            weight = part.reshape(-1, *[1] * (x.ndim - 2))
+            return (1 - weight) * x[:, before] + weight * x[:, after]
+
+        blocks = None
+        if tape.Q_levels is not None and tape.A_levels is not None:
+            blocks = (at_times(tape.Q_levels), at_times(tape.A_levels))
+        Q, R, m, v = (at_times(x) for x in (tape.Q, tape.R, tape.m, tape.v))
+        errors = None if tape.error is None else at_times(tape.error)
+        result = assemble(
+            scale, problem, start, t[:count], Q, R, m, v, how, levels=blocks, errors=errors, seed=seed, cost=cost
+        )
+        if observed is None:
+            return result
+        return replace(result, data=_with_looks(result.data, observed, looked))
+
+    if not diverged:
+        return trajectory(t.size)
+    first = min(diverged, key=lambda d: d.after)
+    with np.errstate(over="ignore", invalid="ignore"):
+        step, quantity = _locate(fresh(first.run), first, start)
+    finished: NDArray[np.bool_] = np.isfinite(tape.v).min(axis=(0, 2))
+    reached = stops[int(finished.argmin()) - 1] if finished[0] else -1
+    count = int(np.count_nonzero(np.ceil(t * size - 1e-9) <= reached))
+    raise NumericalError(
+        f"{scale}: an overlap grew without bound: {quantity} in run {first.run} at time {step / size:.6g}; "
+        f"reduce rate (now {problem.algorithm.rate:g}), stop earlier, or look where the loss is not finite",
+        quantity=quantity.split(" =")[0],
+        time=step / size,
+        partial=trajectory(count) if count else None,
+    )
+
+
+def _with_looks(data: xr.Dataset, observed: Observed, looked: dict[int, list[dict[str, Array]]]) -> xr.Dataset:
+    """The data with what the runs saw, (run, observed, …), as far as all of them came."""
+    kept = int(np.count_nonzero(observed.times <= data["time"].values[-1]))
+    count = min(kept, *(len(looks) for looks in looked.values()))
+    if count == 0:
+        return data
+    more = {
+        name: (
+            ("run", "observed", *dims),
+            np.array([[look[name] for look in looked[run][:count]] for run in sorted(looked)]),
+        )
+        for name, dims in observed.dims.items()
+    }
+    return data.assign(more).assign_coords(observed=("observed", observed.times[:count], {"units": SAMPLES}))
+
+
+def refuse_kernels(kernels: bool) -> None:
+    """Refuse `kernels` where there are none."""
+    if kernels:
+        raise InputError("kernels: those of two times belong to FullBatch; leave kernels out")
+
+
+def _bounded(seen: Visit) -> NDArray[np.bool_]:
+    """For each stop, whether all overlaps are below the limit (and not NaN)."""
+    return (np.abs(seen.Q).reshape(len(seen.Q), -1).max(1) < LIMIT) & (np.abs(seen.v).max(1) < LIMIT)
+
+
+def _locate(again: Walker, where: _Diverged, start: Start) -> tuple[int, str]:
+    """Step and quantity of a divergence, by repeating the run (same seed, same samples) with closer stops."""
+    if where.before:
+        again.visit(np.array([where.before], np.int64))
+    stops = np.unique(np.linspace(where.before, where.after, 1001).astype(np.int64))[1:]
+    seen = again.visit(stops)
+    i = int(_bounded(seen).argmin())
+    return int(stops[i]), largest_overlap(seen.Q[i], seen.A[i], seen.v[i], start.eigenvalues, start.seen, start.u.size)

@@ -1,0 +1,338 @@
+"""Macro for strong mixtures of latents: mean weights and their fluctuations, given each component.
+
+The components of a strong mixture see covariances Φ^s = Cov(x | s) that do not commute, so no set of levels closes.
+With the averages D^s = (D_λ, D_ν), S^s, E^s of component s (weight p_s, mean a_s, teacher direction t_s) the mean W̄ of
+the weights and their fluctuations Ξ_kl = Cov(W_k, W_l), an N × N matrix for each pair, move as
+
+    dW̄/dt = −η Σ_s p_s [ D_λ^s W̄ Φ^s + √N (D_ν^s t_s + E^s a_s) ] − ηβ W̄
+    dΞ/dt = −η (H Ξ + Ξ Hᵀ) − 2 ηβ Ξ + η² Σ_s p_s S^s ⊗ Φ^s,         H = Σ_s p_s D_λ^s ⊗ Φ^s
+    Q^s = (W̄ Φ^s W̄ᵀ + Tr Φ^s Ξ)/N,    m_s = W̄ a_s/√N,    R^s = W̄ t_s/√N
+
+Means of length |a_s|² = O(N) make m_s fast: it moves by O(η) in one step, and fluctuates about its mean by an amount
+that does not vanish with N. Their covariance, M of (k, s) and (l, r), moves at the same pace as they do,
+
+    dM/dt = −ηN (A M + M Aᵀ) − 2 ηβ M + η² N B,    A = p_r g_sr D_kl^r,   B = Σ_q p_q g_sq g_qr S_kl^q
+
+with g_sr = a_s·a_r/N; for a field given component s it is further variance: M_ss is added to Q^s. So taken, means and
+their fluctuations are exact for N → ∞ to first order in η, and refused where ηA exceeds one half: one step moves a mean
+by that share of its way.
+
+Ξ is slow and takes some fifty Heun steps in single precision, 4 P K² N³ operations each; between them W̄ follows an
+adaptive Runge-Kutta method. The whole is done twice, with steps of Ξ of twice the length; the difference is the
+accuracy stated.
+"""
+
+from __future__ import annotations
+
+import time as clock
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import DOP853
+from tqdm.auto import tqdm
+
+from ..algorithms import OnlineSGD
+from ..averages import Averages, ClosedForm, LossQuadrature, Method
+from ..data import HiddenManifold
+from ..interface.errors import InputError, NumericalError
+from ..problem.start import LIMIT, Start
+from ..problem.statement import Problem
+from ..trajectory.dataset import Trajectory, assemble
+
+Array = NDArray[np.float64]
+Single = NDArray[np.float32]
+WEAK = 0.2  # strength up to which one covariance serves all components (tests measure what it costs)
+# a step of the fluctuations is this share of the time, counted from FIRST/rate before the start, and at most LONGEST
+# over the fastest rate of H, of which Heun's method is stable up to one
+GROWTH, FIRST, LONGEST = 0.2, 0.02, 0.4
+LARGEST = 4e7  # numbers in Ξ, of which a step takes a few seconds
+LEAP = 0.5  # share of its way that one step may move a fast mean, ηA, before a differential equation fails (tests)
+BUDGET = 30_000  # evaluations of the averages
+
+
+def strong(problem: Problem, start: Start) -> float | None:
+    """The strength of a mixture of latents that is beyond one covariance for all components, else None."""
+    data = problem.data
+    if not isinstance(data, HiddenManifold) or not data.has_means or start.size is None:
+        return None
+    strength = data.at(start.size).strength
+    return strength if strength > WEAK else None
+
+
+class Drift:
+    """The mean weights: fields and derivative at a state y = (W̄, v, M) for given fluctuations Ξ."""
+
+    def __init__(self, problem: Problem, start: Start, how: ClosedForm | LossQuadrature) -> None:
+        data, W, B = problem.data, start.student, start.teacher
+        assert isinstance(data, HiddenManifold) and W is not None and B is not None
+        self.how, self.parts = how, data.at(W.shape[1]).parts
+        self.K, self.N, self.B = *W.shape, B
+        self.rate, self.decay, self.readout_rate = (
+            problem.algorithm.rate,
+            problem.algorithm.decay,
+            problem.readout_rate,
+        )
+        self.rows = self.parts.teacher_rows(B)
+        self.teacher = self.parts.teacher_fields(B)
+        self.extra = np.zeros((len(self.parts.weights), self.K, self.K))  # Tr Φ^s Ξ/N
+        self.slope = np.zeros_like(self.extra)  # its derivative, from time `since` on
+        self.noise = self.rate if isinstance(problem.algorithm, OnlineSGD) else 0.0
+        self.gram = self.parts.mean @ self.parts.mean.T / self.N
+        self.since, self.evaluations = 0.0, 0
+
+    def unpack(self, y: Array) -> tuple[Array, Array, Array]:
+        """W̄ (K, N), v (K,) and M (PK, PK): views of the state."""
+        K, N, n = self.K, self.N, self.K * len(self.parts.weights)
+        return y[: K * N].reshape(K, N), y[K * N : K * N + K], y[K * N + K :].reshape(n, n)
+
+    def averages(self, t: float, y: Array) -> tuple[Array, Array, list[Averages]]:
+        """W̄ (K, N), W̄ Φ^s (P, K, N) and the averages of each component."""
+        K = self.K
+        W, v, M = self.unpack(y)
+        through = self.parts.apply(W)
+        C, means = self.parts.joined(W, through, self.rows, self.teacher)
+        C[:, :K, :K] += self.extra + (t - self.since) * self.slope
+        for s in range(len(C)):
+            C[s, :K, :K] += M[s * K : (s + 1) * K, s * K : (s + 1) * K]
+        self.evaluations += 1
+        return W, through, self.how.each(C, v, means)
+
+    def __call__(self, t: float, y: Array) -> Array:
+        K, root = self.K, np.sqrt(self.N)
+        if not np.abs(y).max() < LIMIT:
+            return np.full_like(y, np.nan)  # a trial step too far: the solver shortens it
+        W, through, each = self.averages(t, y)
+        _, v, M = self.unpack(y)
+        pull, dv = self.decay * W, self.decay * v
+        for s, (p, a) in enumerate(zip(self.parts.weights, each, strict=True)):
+            pull += p * (a.D[:, :K] @ through[s] + a.D[:, K:] @ self.rows[s] + root * a.E * self.parts.mean[s])
+            dv += p * a.dv
+        dM = self.rate * self._means(M, each)
+        return np.concatenate([-self.rate * pull.ravel(), -self.readout_rate * dv, dM.ravel()])
+
+    def pull_of_means(self, each: list[Averages]) -> Array:
+        """A, (PK, PK)."""
+        K, P = self.K, len(each)
+        A = np.empty((P, K, P, K))
+        for s, (p, a) in enumerate(zip(self.parts.weights, each, strict=True)):
+            A[:, :, s] = p * np.multiply.outer(self.gram[:, s], a.D[:, :K])
+        return A.reshape(P * K, P * K)
+
+    def _means(self, M: Array, each: list[Averages]) -> Array:
+        """dM/dt over η, (PK, PK)."""
+        K, P, g = self.K, len(each), self.gram
+        B = np.zeros((P, K, P, K))
+        for s, (p, a) in enumerate(zip(self.parts.weights, each, strict=True)):
+            B += p * np.einsum("i,j,kl->ikjl", g[:, s], g[:, s], a.S)
+        pull = self.pull_of_means(each) @ M
+        return self.N * (self.noise * B.reshape(M.shape) - pull - pull.T) - 2 * self.decay * M
+
+
+class Fluctuations:
+    """Ξ (K, N, K, N), its traces and its derivative."""
+
+    def __init__(self, drift: Drift, problem: Problem) -> None:
+        K, N, parts = drift.K, drift.N, drift.parts
+        data = problem.data
+        assert isinstance(data, HiddenManifold)
+        self.rate, self.decay = drift.rate, drift.decay
+        self.weights = parts.weights
+        self.Phi = [parts.covariance(s).astype(np.float32) for s in range(len(parts.weights))]
+        self.largest = [_largest(phi) for phi in self.Phi]
+        realised = data.at(N)
+        omega = np.repeat(realised.eigenvalues, realised.dimensions)
+        self.standard = ((realised.basis * omega) @ realised.basis.T).astype(np.float32)
+        self.Xi = np.zeros((K, N, K, N), np.float32)
+
+    def traces(self, Xi: Single) -> Array:
+        """Tr Φ^s Ξ_kl/N, (P, K, K)."""
+        return np.array([_traces(phi, Xi) for phi in self.Phi])
+
+    def fastest(self, each: list[Averages]) -> float:
+        """A bound of the rate at which Ξ relaxes."""
+        K = len(self.Xi)
+        parts = zip(self.weights, self.largest, each, strict=True)
+        return self.rate * (sum(p * top * np.linalg.norm(a.D[:, :K], 2) for p, top, a in parts) + self.decay)
+
+    def derivative(self, Xi: Single, each: list[Averages]) -> Single:
+        K, N = Xi.shape[:2]
+        flat = Xi.reshape(K, N * K * N)
+        out = np.zeros((K, N, K * N), np.float32)
+        for p, phi, a in zip(self.weights, self.Phi, each, strict=True):
+            mixed = ((p * a.D[:, :K]).astype(np.float32) @ flat).reshape(K, N, K * N)
+            for k in range(K):
+                out[k] += phi @ mixed[k]
+        full = out.reshape(K, N, K, N)
+        full += full.transpose(2, 3, 0, 1).copy()
+        full *= -self.rate
+        full -= np.float32(2 * self.rate * self.decay) * Xi
+        for p, phi, a in zip(self.weights, self.Phi, each, strict=True):
+            for k in range(K):
+                for l in range(K):
+                    full[k, :, l] += np.float32(self.rate**2 * p * a.S[k, l]) * phi
+        return full
+
+
+def _largest(phi: Single) -> float:
+    """The largest eigenvalue of a positive matrix, by power iteration, to the few per cent that are asked."""
+    x = np.random.default_rng(0).standard_normal(len(phi)).astype(np.float32)
+    for _ in range(30):
+        x = phi @ (x / np.linalg.norm(x))
+    return float(np.linalg.norm(x))
+
+
+def _traces(phi: Single, Xi: Single) -> Array:
+    K, N = Xi.shape[:2]
+    return np.array([[np.vdot(phi, Xi[k, :, l]) for l in range(K)] for k in range(K)], dtype=float) / N
+
+
+class _Run:
+    """One solution: mean weights, fluctuations, and what is kept of them at the times asked for."""
+
+    def __init__(self, problem: Problem, start: Start, how: ClosedForm | LossQuadrature, rtol: float) -> None:
+        assert isinstance(problem.data, HiddenManifold) and start.student is not None
+        self.problem, self.start, self.how = problem, start, how
+        self.drift = Drift(problem, start, how)
+        noisy = isinstance(problem.algorithm, OnlineSGD)
+        self.cloud = Fluctuations(self.drift, problem) if noisy else None
+        n = self.drift.K * len(self.drift.parts.weights)
+        y = np.concatenate([start.student.ravel(), start.v, np.zeros(n * n)])
+        self.solver = DOP853(self.drift, 0.0, y, 1.0, rtol=rtol, atol=rtol * 1e-2)
+        realised = problem.data.at(self.drift.N)
+        self.omega = np.repeat(realised.eigenvalues, realised.dimensions)
+        self.turned = problem.data.turned
+        self.teacher_rows = problem.data.teacher_rows(self.drift.B, self.drift.N)
+        self.kept: list[tuple[Array, Array, Array, Array, float]] = []
+
+    def follow(self, times: Array, stride: float, bar: tqdm[Any]) -> Trajectory:
+        """Go through all times, with steps of the fluctuations `stride` times their usual length."""
+        for target in times.tolist():
+            while self.solver.t < target:
+                before = self.solver.t
+                self._step(target, stride, times)
+                bar.update(self.solver.t - before)
+            self._keep()
+        return self._trajectory(times)
+
+    def _step(self, target: float, stride: float, times: Array) -> None:
+        """One step of the fluctuations towards the target, with the mean weights in between."""
+        drift, cloud, t = self.drift, self.cloud, self.solver.t
+        if cloud is None:
+            self._move(target, times)
+            return
+        before = drift.averages(t, self.solver.y)[2]
+        leap = drift.rate * float(np.abs(np.linalg.eigvals(drift.pull_of_means(before))).max())
+        if leap > LEAP:
+            reason = f"one step moves the mean of a field by {leap:.2g} of its way, too far for an equation in time"
+            raise self._stopped(f"{reason} (at most {LEAP:g})", "m", times)
+        h = stride * min(GROWTH * (t + FIRST / drift.rate), LONGEST / cloud.fastest(before))
+        end = t + h if t + h < target * (1 - 1e-9) else target
+        h = end - t
+        change = cloud.derivative(cloud.Xi, before)
+        drift.slope = cloud.traces(change)
+        self._move(end, times)
+        after = drift.averages(end, self.solver.y)[2]
+        guess = np.add(cloud.Xi, np.float32(h) * change, dtype=np.float32)
+        cloud.Xi += np.float32(h / 2) * (change + cloud.derivative(guess, after))
+        drift.extra, drift.since = cloud.traces(cloud.Xi), end
+        drift.slope = np.zeros_like(drift.slope)
+        if not np.abs(drift.extra).max() < LIMIT:
+            raise self._stopped("the fluctuations of the weights grew without bound", "Q", times)
+
+    def _move(self, end: float, times: Array) -> None:
+        """The mean weights to time `end`."""
+        solver = self.solver
+        solver.f = self.drift(solver.t, solver.y)  # which the new fluctuations have changed
+        solver.t_bound, solver.status = end, "running"
+        wanted = solver.h_abs
+        while solver.status == "running":
+            wanted = solver.h_abs
+            message = solver.step()
+            if self.drift.evaluations > BUDGET:
+                raise self._stopped(f"{BUDGET} evaluations of the averages did not suffice", "m", times)
+            if solver.status == "failed" or not np.abs(solver.y).max() < LIMIT:
+                reason = "the weights or their fluctuations grow without bound"
+                raise self._stopped(f"{reason} ({message})" if message else reason, "W", times)
+        solver.h_abs = max(solver.h_abs, wanted)  # the last step was shortened to land on `end`
+
+    def _stopped(self, reason: str, quantity: str, times: Array) -> NumericalError:
+        return NumericalError(
+            f"macro: {reason} at time {self.solver.t:.6g}; reduce rate (now {self.drift.rate:g}) or stop earlier",
+            quantity=quantity,
+            time=float(self.solver.t),
+            partial=self._trajectory(times) if self.kept else None,
+        )
+
+    def _keep(self) -> None:
+        drift, y = self.drift, self.solver.y
+        W, _, each = drift.averages(self.solver.t, y)
+        turned = self.turned(W)
+        Q = (turned * self.omega) @ turned.T / drift.N
+        if self.cloud is not None:
+            Q = Q + _traces(self.cloud.standard, self.cloud.Xi)
+        means = self.start.m.shape[2]
+        m = (W @ drift.parts.mean.T / np.sqrt(drift.N))[:, :means]
+        error = float(drift.parts.weights @ [a.error for a in each])
+        self.kept.append((Q, W @ self.teacher_rows.T / drift.N, m, drift.unpack(y)[1].copy(), error))
+
+    def _trajectory(self, times: Array) -> Trajectory:
+        Q, R, m, v, errors = (np.array(part)[None] for part in zip(*self.kept, strict=True))
+        at, cost = times[: len(self.kept)], f"{self.drift.evaluations} evaluations of the averages"
+        problem, start, how = self.problem, self.start, self.how
+        return assemble("macro", problem, start, at, Q, R, m, v, how, levels=None, errors=errors, cost=cost)
+
+
+def solve_conditional(problem: Problem, start: Start, times: Array, how: Method, accuracy: float | None) -> Trajectory:
+    """The equations above, from the weights of `start`; see `overlaps.solve`."""
+    began = clock.perf_counter()
+    if not isinstance(problem.data, HiddenManifold):
+        raise InputError("system: the conditional equations are for a HiddenManifold; use system='levels'")
+    if start.student is None or start.teacher is None:
+        raise InputError("start: the conditional equations follow weights; use draw or Start.from_weights")
+    if not isinstance(how, (ClosedForm, LossQuadrature)):
+        raise InputError("system: these averages are for inputs of mean zero; use system='levels'")
+    K, N = start.student.shape
+    if isinstance(problem.algorithm, OnlineSGD) and (K * N) ** 2 > LARGEST:
+        raise InputError(
+            f"size: the fluctuations of {K} units of {N} inputs are {(K * N) ** 2:.1e} numbers and hours of work; use "
+            f"a size of at most {LARGEST**0.5 / K:.0f}, or GradientFlow, which has none"
+        )
+    wanted = 1e-2 if accuracy is None else accuracy
+    if isinstance(how, LossQuadrature):
+        how = how.coarser().coarser()  # for less accuracy than the levels ask for
+    while True:
+        fine, worst, reached = _twice(problem, start, times, how)
+        seconds = clock.perf_counter() - began
+        fine.data.attrs["cost"] += f", {seconds:.2g} s"
+        fine.data.attrs["averages"] += ", given each component"
+        if reached <= wanted:
+            return fine
+        better = how.finer() if isinstance(how, LossQuadrature) else None
+        if better is None:
+            break
+        how = better
+    raise NumericalError(
+        f"macro: {worst} reached a relative accuracy of {reached:.1e} where {wanted:.1e} was asked; pass "
+        f"accuracy={reached * 1.5:.0e} to accept it",
+        quantity=worst,
+        time=float(times[-1]),
+        partial=fine,
+    )
+
+
+def _twice(
+    problem: Problem, start: Start, times: Array, how: ClosedForm | LossQuadrature
+) -> tuple[Trajectory, str, float]:
+    """A solution with its accuracy, the variable that is worst relative to its largest value, and by how much."""
+    bar = tqdm(total=2 * float(times[-1]), desc="macro", unit="t", delay=2, disable=None)
+    with bar, np.errstate(over="ignore", invalid="ignore"):  # trial steps may overflow; what is kept is checked
+        rough = _Run(problem, start, how.coarser(), 1e-4).follow(times, 2.0, bar)
+        fine = _Run(problem, start, how, 1e-5).follow(times, 1.0, bar)
+    relative: dict[str, float] = {}
+    for name in fine.variables:
+        apart = float(np.abs(fine.data[name] - rough.data[name]).max())
+        fine.data[name].attrs["accuracy"] = apart
+        relative[name] = apart / max(float(np.abs(fine.data[name]).max()), 1e-3)
+    worst = max(relative, key=lambda name: relative[name])
+    return fine, worst, relative[worst]

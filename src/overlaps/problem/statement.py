@@ -1,0 +1,262 @@
+"""A learning problem, stated once: data, teacher, student, loss and algorithm.
+
+>>> import overlaps as ov
+>>> problem = ov.Problem(
+...     data=ov.GaussianInputs(spectrum=ov.PowerLaw(levels=10, exponent=0.25)),
+...     teacher=ov.Committee(units=4),
+...     student=ov.Committee(units=4),
+...     algorithm=ov.OnlineSGD(rate=0.1),
+... )
+>>> ov.Problem.from_toml(problem.to_toml()) == problem
+True
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..activations import Activation, activation
+from ..algorithms import FullBatch, GiantStep, GradientFlow, OnlineSGD
+from ..compiled.named import named
+from ..data import (
+    MODELS,
+    SPECTRA,
+    GaussianInputs,
+    GaussianMixture,
+    HiddenManifold,
+    Isotropic,
+    LatentMixture,
+    Levels,
+    Samples,
+)
+from ..interface import spec
+from ..interface.checks import number
+from ..interface.errors import InputError
+from ..losses import CrossEntropy, Loss, OutputLoss, check_gradient, loss
+from .network import Committee, Softmax
+from .origin import largest_pull
+
+ROLES: spec.Roles = {
+    "data": tuple(sorted(MODELS, key=lambda kind: kind is not GaussianInputs)),  # the first is the usual one of a spec
+    "latent": (LatentMixture,),
+    "spectrum": SPECTRA,
+    "teacher": (Committee,),
+    "student": (Committee, Softmax),
+    "algorithm": (OnlineSGD, GradientFlow, FullBatch),
+}
+
+
+def _known(part: str, name: str, student: str | None, teacher: str | None) -> Any:
+    """A part of the loss of that name for committees of activations of these names, compiled."""
+    return loss(name).compiled(part, *(None if g is None else activation(g) for g in (student, teacher)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Problem:
+    """What is learned, by what, and how; checked when built.
+
+    Parameters
+    ----------
+    data: what inputs look like.
+    teacher: the network that labels them, reading the same inputs (of a `HiddenManifold` the latent); None where the
+        labels are those of a mixture.
+    student: the network that learns.
+    algorithm: how it learns.
+    loss: a name, ``"square"``, of the teacher's output or the label; ``"logistic"`` or ``"hinge"``, for labels 0 and 1;
+        ``"cross-entropy"``, for `Softmax`; or a `Loss` written as functions of the fields.
+    label_noise: standard deviation of the Gaussian noise added to the target (square loss);
+        the generalisation `error` does not count it.
+    """
+
+    data: GaussianInputs | Samples | GaussianMixture | HiddenManifold
+    teacher: Committee | None = None
+    student: Committee | Softmax
+    algorithm: OnlineSGD | GradientFlow | FullBatch
+    loss: str | Loss = "square"
+    label_noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("data", "teacher", "student", "algorithm"):
+            value = getattr(self, name)
+            if name == "teacher" and value is None:
+                if not self.data.labelled:
+                    raise InputError(
+                        "teacher: these inputs carry no labels, so a teacher must give them; pass "
+                        "teacher=Committee(...), or data=GaussianMixture(...)"
+                    )
+            elif not isinstance(value, ROLES[name]):
+                wanted = " or ".join(kind.__name__ for kind in ROLES[name])
+                hint = "; giant steps are for overlaps.giant_step" if isinstance(value, GiantStep) else ""
+                raise InputError(f"{name}: expected {wanted}, got {' '.join(repr(value).split()):.80}{hint}")
+        if self.teacher is not None and self.teacher.train_readout:
+            raise InputError("teacher: a teacher does not learn; set train_readout on the student")
+        if self.algorithm.readout_rate is not None and not self.student.train_readout:
+            raise InputError(
+                "readout_rate: has no effect on a fixed readout; set train_readout=True on the student or drop it"
+            )
+        object.__setattr__(self, "label_noise", number("label_noise", self.label_noise, least=0))
+        self._check_algorithm()
+        self._check_loss()
+        self._warn_of_decay()
+
+    def _check_algorithm(self) -> None:
+        data = self.data
+        if not isinstance(self.algorithm, FullBatch):
+            if isinstance(data, GaussianMixture) and not data.one_covariance:
+                raise InputError(
+                    "variance: one per component and level is for FullBatch; the online equations take one covariance "
+                    "for all components, times a variance of each: give one number per component"
+                )
+            return
+        if not isinstance(data, Levels):
+            raise InputError(
+                f"algorithm: FullBatch needs Gaussian inputs, got {type(data).__name__}; use GaussianMixture or "
+                "GaussianInputs (of a data set: GaussianInputs(Spectrum.from_data(...))), or OnlineSGD"
+            )
+        if self.student.train_readout:
+            raise InputError(
+                "train_readout: FullBatch trains the first layer, by methods that are linear in its gradients; use "
+                "train_readout=False, or OnlineSGD"
+            )
+
+    def _check_loss(self) -> None:
+        labels = sorted(set(self.data.components.labels.tolist()))
+        law = loss(self.loss)
+        if isinstance(law, Loss):
+            if self.label_noise:
+                raise InputError(
+                    "label_noise: a user-written loss sees fields, not labels, so noise cannot be added for it; "
+                    "use loss='square', or label_noise=0"
+                )
+            check_gradient(law, self.student.units, self.teacher_units, self.student.train_readout, labels)
+            return
+        if isinstance(law, CrossEntropy) != isinstance(self.student, Softmax):
+            raise InputError(
+                f"loss: cross-entropy and Softmax go together, got the {self.loss} loss with {self.student!r}; use "
+                "Softmax(classes) with 'cross-entropy', Committee with 'logistic' or 'square', or write a Loss"
+            )
+        if isinstance(law, OutputLoss) and law.labels is None:
+            return
+        if self.label_noise:
+            raise InputError(f"label_noise: the {self.loss} loss takes labels as they are; use label_noise=0")
+        if self.teacher is not None:
+            raise InputError(
+                f"teacher: the {self.loss} loss fits the labels of a mixture; drop the teacher, or use loss='square'"
+            )
+        known = self.known_labels or ()
+        wrong = [label for label in labels if label not in known]
+        if wrong:
+            raise InputError(
+                f"labels: expected labels from 0 to {len(known) - 1} for the {self.loss} loss, got {wrong[0]}; "
+                "renumber them" + (f", or use Softmax(classes={max(wrong) + 1})" if wrong[0] > 0 else "")
+            )
+
+    def _warn_of_decay(self) -> None:
+        """Warn where decay shrinks all weights to zero, whatever the data say (see `overlaps.problem.origin`)."""
+        data, student, decay = self.data, self.student, self.algorithm.decay
+        if not (isinstance(data, GaussianMixture) and isinstance(data.spectrum, Isotropic)):
+            return
+        if not (isinstance(student, Committee) and student.train_readout and student.activation == "relu"):
+            return
+        if decay == 0 or self.loss != "logistic" or self.readout_rate != self.algorithm.rate:
+            return
+        limit = largest_pull(data.mean_gram(np.ones(1))[0], *data.components)
+        if decay >= limit:
+            warnings.warn(
+                f"decay: {decay:g} is not below {limit:.4g}, where the origin becomes stable: small weights shrink to "
+                "zero and the network learns nothing; use a smaller decay",
+                stacklevel=4,
+            )
+
+    @property
+    def teacher_units(self) -> int:
+        """M, zero without a teacher."""
+        return 0 if self.teacher is None else self.teacher.units
+
+    @property
+    def teacher_readouts(self) -> NDArray[np.float64]:
+        """Second-layer weights of the teacher, (M,)."""
+        return np.zeros(0) if self.teacher is None else self.teacher.readouts
+
+    @property
+    def readout_rate(self) -> float:
+        """η_v in force: zero where the readout is fixed, `rate` where none was given."""
+        if not self.student.train_readout:
+            return 0.0
+        given = self.algorithm.readout_rate
+        return self.algorithm.rate if given is None else given
+
+    @property
+    def committees(self) -> tuple[Committee, Committee]:
+        """Student and teacher of a problem that has both, reading the same inputs of mean zero; others are refused."""
+        if isinstance(self.algorithm, FullBatch):
+            raise InputError(
+                "algorithm: this is for one-pass training, got FullBatch; use OnlineSGD or GradientFlow, or solve"
+            )
+        blind = self.data.has_means or self.data.reads_latent
+        if not isinstance(self.student, Committee) or self.teacher is None or blind:
+            raise InputError(
+                "problem: this is for a committee that learns from a committee on the same inputs of mean zero, got "
+                f"{self.describe_networks()} on {self.data!r:.80}; use solve"
+            )
+        return self.student, self.teacher
+
+    def describe_networks(self) -> str:
+        """Student and teacher in a few words."""
+        student = self.student
+        if isinstance(student, Softmax):
+            text = f"softmax of {student.classes} classes"
+        else:
+            text = f"student {student.units} x {student.g.name}"
+        return text if self.teacher is None else f"{text}, teacher {self.teacher.units} x {self.teacher.g.name}"
+
+    @property
+    def known_labels(self) -> Sequence[int] | None:
+        """The labels that the loss takes; None where it takes any."""
+        law = loss(self.loss)
+        if isinstance(law, OutputLoss):
+            return law.labels
+        return range(self.student.units) if isinstance(law, CrossEntropy) else None
+
+    def _compiled(self, part: str) -> Any:
+        law, networks = loss(self.loss), [n if isinstance(n, Committee) else None for n in (self.student, self.teacher)]
+        own = any(n and isinstance(n.activation, Activation) for n in networks)
+        if isinstance(law, Loss) or own or (part == "curvature" and not law.smooth):  # the latter is refused
+            return law.compiled(part, *(n and n.g for n in networks))
+        return named(_known, part, law.name, *(n and n.g.name for n in networks))
+
+    @property
+    def gradient(self) -> Any:
+        """The compiled gradient of the loss, see `overlaps.losses`."""
+        return self._compiled("gradient")
+
+    @property
+    def value(self) -> Any:
+        """The compiled loss of one sample, ``value(λ, ν, c, v, u, noise=0)``."""
+        return self._compiled("value")
+
+    @property
+    def curvature(self) -> Any:
+        """The compiled second derivatives of the loss, ``curvature(λ, ν, c, v, u, λλ, λv, vv)``."""
+        return self._compiled("curvature")
+
+    def to_toml(self) -> str:
+        """The problem as TOML; `from_toml` reads back an equal one."""
+        return spec.write(spec.to_mapping(self))
+
+    @classmethod
+    def from_toml(cls, text: str) -> Problem:
+        """Read a problem; every mistake is an `InputError` that names the field."""
+        return spec.from_mapping(cls, spec.parse(text), ROLES)
+
+    def __str__(self) -> str:
+        try:
+            return self.to_toml()
+        except InputError:
+            return repr(self)

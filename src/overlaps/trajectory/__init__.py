@@ -1,0 +1,1 @@
+"""What came out: trajectories with their times and citations, and their entries as columns of points."""

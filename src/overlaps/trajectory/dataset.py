@@ -1,0 +1,329 @@
+"""The one result type: an `xarray.Dataset` with fixed names, whatever the scale.
+
+| variable | dims | meaning |
+|---|---|---|
+| Q | run, time, student, student_ | covariance of the student fields, Σ_b ω_b Q_b |
+| R | run, time, student, teacher | covariance of student and teacher fields |
+| T | teacher, teacher_ | covariance of the teacher fields, constant |
+| m | run, time, student, mean | overlaps of student and means, Σ_b m_b: the means of the student fields |
+| gram | mean, mean_ | inner products of the means, constant |
+| v | run, time, student | readout of the student |
+| error | run, time | generalisation error: the mean of the loss |
+| training_error | run, time | mean of the loss over the samples trained on (`FullBatch`) |
+| Q_levels, R_levels, T_levels, m_levels | ..., level, ... | overlaps per level, on request |
+
+R and T are there where there is a teacher, m and gram where inputs have means, v where the student has a readout. In a
+mixture covariances are those of a component of variance one. The kernels of `FullBatch`, of two steps each, are listed
+in `overlaps.full_batch`.
+
+A micro or meso value between two steps is interpolated linearly between them.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+
+from .. import __version__
+from ..averages import ClosedForm, Method
+from ..data import GaussianInputs, Samples, TeacherFields
+from ..interface.errors import InputError, NumericalError
+from ..problem.network import Softmax
+from ..problem.start import Start, joined
+from ..problem.statement import Problem
+from .citations import citations
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+SAMPLES, STEPS = "samples per input dimension", "steps"  # units of time
+VARIABLES = ("Q", "R", "m", "v", "error", "training_error")  # what evolves, and is compared between scales
+
+
+@dataclass(frozen=True, eq=False)
+class Trajectory:
+    """What one scale says about a problem: `data`, and how it came about.
+
+    Attributes
+    ----------
+    data: the dataset, see the table above; `data.attrs` holds scale, inputs, averages, seed, cost, spec and versions.
+    problem: the problem, or None for one loaded from a file if it cannot be built again: functions were the user's own,
+        or the data set it names is gone or has changed.
+    start: where it began.
+    """
+
+    data: xr.Dataset
+    problem: Problem | None
+    start: Start
+
+    @property
+    def scale(self) -> str:
+        """``"macro"``, ``"meso"``, ``"micro"``, ``"diffusion"`` for the approximation of meso, or a process of
+        `overlaps.full_batch`."""
+        return self.data.attrs["scale"]
+
+    @property
+    def runs(self) -> int:
+        return self.data.sizes["run"]
+
+    @property
+    def time(self) -> Array:
+        return self.data["time"].values
+
+    @property
+    def unit(self) -> str:
+        """What times count: ``"samples per input dimension"``, or ``"steps"`` of full-batch training."""
+        return str(self.data["time"].attrs["units"])
+
+    @property
+    def size(self) -> int | None:
+        return self.start.size
+
+    @property
+    def variables(self) -> tuple[str, ...]:
+        """Names of what evolves in this problem, and is compared between scales."""
+        return tuple(name for name in VARIABLES if name in self.data)
+
+    def accuracy(self, name: str) -> float:
+        """Measured numerical error of a variable (its largest over times and entries); 0 for real runs."""
+        return float(self.data[name].attrs.get("accuracy", 0.0))
+
+    def __repr__(self) -> str:
+        a, d = self.data.attrs, self.data
+        levels, K, M = self.start.R.shape
+        P = self.start.m.shape[2]
+        fixed = f"M = {M}, " * (M > 0) + f"{P} mean{'s' * (P > 1)}, " * (P > 0)
+        what = f"{self.scale} trajectory: K = {K}, {fixed}{levels} level{'s' * (levels > 1)}"
+        counted = "steps" if self.unit == STEPS else "times"
+        if self.scale != "macro":
+            what += f", N = {self.size}, {self.runs} run{'s' * (self.runs > 1)}, seed {a['seed']}"
+        lines = [what]
+        if a["inputs"] != "Gaussian":
+            lines.append(f"  inputs: {a['inputs']}")
+        mean = d["error"].mean("run").values
+        lines.append(
+            f"  {self.time.size} {counted} from {self.time[0]:g} to {self.time[-1]:g}, "
+            f"error {mean[0]:.4g} -> {mean[-1]:.4g}"
+        )
+        if self.scale == "macro":
+            measured = "not measured (the solution stopped early)"
+            if "accuracy" in d["Q"].attrs:
+                against = "over independent sweeps" if self.unit == STEPS else "against a coarser solution"
+                measured = f"within {max(self.accuracy(n) for n in self.variables):.1e} (measured {against})"
+            lines.append(f"  accuracy: {measured}; averages: {a['averages']}")
+        elif self.runs > 1:
+            spread = float(d["error"].isel(time=-1).std("run", ddof=1))
+            quadrature = self.accuracy("error")
+            more = f"; its quadrature is within {quadrature:.1e}" if quadrature else ""
+            bar = f"± {spread / np.sqrt(self.runs):.1g} (standard error at the end)"
+            lines.append(f"  accuracy: error {mean[-1]:.4g} {bar}{more}")
+        else:
+            lines.append("  accuracy: a single run has no error bar; ask for runs=2 or more")
+        lines.append(f"  cost: {a['cost']}")
+        return "\n".join(lines)
+
+    def plot(self, name: str = "error", ax: Axes | None = None, **style: Any) -> Axes:
+        """Draw a variable against time: mean over runs, with a band of one standard deviation."""
+        from ..plot import trajectory
+
+        return trajectory(self, name, ax, **style)
+
+    def citations(self) -> list[str]:
+        """The papers behind what was computed."""
+        trained = self.problem is not None and self.problem.student.train_readout
+        return citations(
+            self.scale,
+            self.data.attrs["averages"],
+            self.start.fractions.size,
+            trained_readout=trained,
+            means="m" in self.data,
+            observed="observed" in self.data.dims,
+            manifold=self.start.latent is not None,
+            full_batch="training_error" in self.data,
+        )
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write to a netCDF file, whole or not at all."""
+        path = Path(path)
+        s = self.start
+        begin = {
+            "start_Q": (("level", "student", "student_"), s.Q),
+            "start_A": (("level", "student", "fixed"), s.A),
+            "start_G": (("level", "fixed", "fixed_"), s.G),
+            "start_v": (("student",), s.v),
+            "start_u": (("teacher",), s.u),
+        }
+        if s.latent is not None:
+            begin["start_T"] = (("teacher", "teacher_"), s.latent.T)
+            begin["start_teacher_m"] = (("teacher", "mean"), s.latent.m)
+        out = self.data.assign(begin).assign_attrs(size=-1 if s.size is None else s.size)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        os.close(handle)
+        try:
+            out.to_netcdf(scratch, engine="h5netcdf")
+            mask = os.umask(0)  # mkstemp makes private files; give this one the mode of any other
+            os.umask(mask)
+            os.chmod(scratch, 0o666 & ~mask)
+            os.replace(scratch, path)
+        except BaseException:
+            os.unlink(scratch)
+            raise
+        return path
+
+
+def load(path: str | os.PathLike[str]) -> Trajectory:
+    """Read back a trajectory written by `Trajectory.save`."""
+    path = Path(path)
+    if not path.is_file():
+        raise InputError(f"load: no file {path}")
+    try:
+        with xr.open_dataset(path, engine="h5netcdf") as opened:
+            data = opened.load()
+    except (OSError, ValueError) as error:
+        raise InputError(f"load: {path} is not a netCDF file written by overlaps ({error})") from None
+    if not {"scale", "spec", "size"} <= data.attrs.keys() or "start_Q" not in data:
+        raise InputError(f"load: {path} was not written by Trajectory.save")
+    text = str(data.attrs["spec"])
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of its decay, which was said when it was built
+            problem = Problem.from_toml(text) if text else None
+    except InputError:
+        problem = None  # the data set it names is gone or has changed; the numbers are still good
+    size = int(data.attrs.pop("size"))
+    Q, A, G, v, u = (data[f"start_{name}"].values for name in ("Q", "A", "G", "v", "u"))
+    start = Start(Q, A, G, v, u, data["fraction"].values, data["eigenvalue"].values)
+    if "start_T" in data:
+        start = replace(start, latent=TeacherFields(data["start_T"].values, data["start_teacher_m"].values))
+    if size > 0:
+        start = replace(start, size=size, dimensions=np.rint(start.fractions * size).astype(np.int64))
+    start = replace(start, own_readouts=True)
+    return Trajectory(data.drop_vars([name for name in data if str(name).startswith("start_")]), problem, start)
+
+
+def assemble(
+    scale: str,
+    problem: Problem,
+    start: Start,
+    times: Array,
+    Q: Array,
+    R: Array,
+    m: Array,
+    v: Array,
+    method: Method,
+    *,
+    levels: tuple[Array, Array] | None,
+    errors: Array | None = None,
+    covariances: Array | None = None,
+    more: Mapping[str, tuple[tuple[str, ...], Array]] | None = None,
+    units: str = SAMPLES,
+    seed: int = 0,
+    cost: str,
+) -> Trajectory:
+    """Build a trajectory from Q (run, time, K, K), R (run, time, K, M), m (run, time, K, P), v (run, time, K).
+
+    levels: Q, A per level. errors: (run, time) as measured on real samples; without them they are Gaussian averages.
+    covariances: of the fields in each component, (run, time, components, K+M, K+M), where they are no multiples of each
+    other. more: further variables, with their dimensions. units: of the times.
+    """
+    T, teacher_means = start.teacher_fields
+    C, M = joined(Q, R, T) if covariances is None else covariances, start.u.size
+    G = start.G.sum(0)
+    fields = np.concatenate([m, np.broadcast_to(teacher_means, (*m.shape[:2], M, m.shape[3]))], axis=2)
+    count = C.shape[0] * C.shape[1]
+    state = [x.reshape(count, *x.shape[2:]) for x in (C, v, fields)]
+    averaged = errors is None
+    if errors is None:
+        errors = method.errors(*state).reshape(C.shape[:2])
+    inputs = "Gaussian" if isinstance(problem.data, GaussianInputs) else repr(problem.data)
+    if isinstance(problem.data, Samples):
+        about = "taken as Gaussian, with the covariance of" if averaged else "rows of"
+        inputs = f"{about} {problem.data.spectrum.source}"
+    variables: dict[str, Any] = {
+        "Q": (("run", "time", "student", "student_"), Q),
+        "R": (("run", "time", "student", "teacher"), R),
+        "T": (("teacher", "teacher_"), T),
+        "m": (("run", "time", "student", "mean"), m),
+        "gram": (("mean", "mean_"), G[M:, M:]),
+        "v": (("run", "time", "student"), v),
+        "error": (("run", "time"), errors),
+        **(more or {}),
+    }
+    if levels is not None:
+        variables["Q_levels"] = (("run", "time", "level", "student", "student_"), levels[0])
+        variables["R_levels"] = (("run", "time", "level", "student", "teacher"), levels[1][..., :M])
+        variables["T_levels"] = (("level", "teacher", "teacher_"), start.T)
+        variables["m_levels"] = (("run", "time", "level", "student", "mean"), levels[1][..., M:])
+    absent = {"R", "T", "R_levels", "T_levels"} if M == 0 else set()
+    absent |= {"T_levels"} if start.latent is not None else set()
+    absent |= {"m", "gram", "m_levels"} if m.shape[3] == 0 else set()
+    absent |= {"v"} if isinstance(problem.student, Softmax) else set()
+    variables = {name: value for name, value in variables.items() if name not in absent}
+    coords = {
+        "time": ("time", times, {"units": units}),
+        "eigenvalue": ("level", start.eigenvalues),
+        "fraction": ("level", start.fractions),
+    }
+    try:
+        text = problem.to_toml()
+    except InputError:
+        text = ""
+    attrs = {
+        "scale": scale,
+        "spec": text,
+        "description": repr(problem),
+        "seed": seed,
+        "inputs": inputs,
+        "averages": "mean over all rows" if isinstance(problem.data, Samples) and not averaged else method.name,
+        "cost": cost,
+        "overlaps": __version__,
+        **{name: version(name) for name in ("numpy", "scipy", "numba")},
+    }
+    result = Trajectory(xr.Dataset(variables, coords, attrs), problem, start)
+    if not np.isfinite(errors).all():
+        at = float(times[int(np.isfinite(errors).all(0).argmin())])
+        raise NumericalError(
+            f"{scale}: the average of the loss is not finite at time {at:g}; the loss grows too fast for fields of "
+            "this size, or takes a value that is not a number",
+            quantity="error",
+            time=at,
+        )
+    if scale != "macro" and averaged and not isinstance(method, ClosedForm):
+        # the error is a quadrature: measure how good it is, at a few of the points (macro measures all of itself)
+        some = np.unique(np.linspace(0, errors.size - 1, 6).astype(int))
+        coarse = method.coarser().errors(*(x[some] for x in state))
+        apart = np.abs(coarse - errors.ravel()[some])
+        result.data["error"].attrs["accuracy"] = float(apart.max())
+        if not apart.max() <= 0.02 * np.abs(errors).max():
+            worst = int(apart.argmax())
+            at = float(times[some[worst] % times.size])
+            raise NumericalError(
+                f"{scale}: the average of the loss did not converge at time {at:g}: {errors.ravel()[some[worst]]:.3g} "
+                f"against {coarse[worst]:.3g} by a coarser rule ({method.name}); the overlaps are in .partial",
+                quantity="error",
+                time=at,
+                partial=result,
+            )
+    return result
+
+
+def largest_overlap(Q: Array, A: Array, v: Array, eigenvalues: Array, seen: Array, teachers: int) -> str:
+    """Name and value of the largest overlap, for messages: Q (levels, K, K), A (levels, K, M+P), v (K,)."""
+    R, m = A[:, :, :teachers], A[:, :, teachers:]
+    totals = {"Q": np.tensordot(eigenvalues, Q, 1), "R": np.tensordot(seen, R, 1), "m": m.sum(0), "v": v}
+    sizes = {n: np.nan_to_num(np.abs(x), nan=np.inf, posinf=np.inf) for n, x in totals.items() if x.size}
+    name = max(sizes, key=lambda n: float(sizes[n].max()))
+    index = ", ".join(str(int(i)) for i in np.unravel_index(int(sizes[name].argmax()), sizes[name].shape))
+    return f"{name}[{index}] = {sizes[name].max():.3g}"

@@ -1,0 +1,25 @@
+"""Grids of times. Time is samples per input dimension, t = steps/N, at every scale."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..interface.checks import number, whole
+from ..interface.errors import InputError
+
+
+def logtimes(first: float, last: float, count: int) -> NDArray[np.float64]:
+    """Time zero and `count` logarithmically spaced times from `first` to `last`, both included.
+
+    >>> logtimes(1, 100, 3).tolist()
+    [0.0, 1.0, 10.0, 100.0]
+    """
+    first = number("first", first, above=0)
+    last = number("last", last, above=0)
+    count = whole("count", count, least=2)
+    if last <= first:
+        raise InputError(f"last: expected a time after first = {first:g}, got {last:g}")
+    inner = np.geomspace(first, last, count)
+    inner[0], inner[-1] = first, last
+    return np.concatenate([[0.0], inner])
