@@ -30,11 +30,11 @@ from .interface.errors import InputError as InputError
 from .interface.errors import NumericalError as NumericalError
 from .laws.forecast import forecast as forecast
 from .losses import Loss as Loss
-from .online.macro import solve as solve
-from .online.meso import sample as sample
-from .online.micro import train as train
 from .problem.network import Committee as Committee
 from .problem.network import Softmax as Softmax
+from .problem.scales import sample as sample
+from .problem.scales import solve as solve
+from .problem.scales import train as train
 from .problem.start import Start as Start
 from .problem.start import draw as draw
 from .problem.statement import Problem as Problem

@@ -16,12 +16,13 @@ A new one-pass algorithm states L, p and their limit; micro, meso and macro foll
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from .schedules import TimeDependent
+from .schedules import Constant, TimeDependent
 
 Array = NDArray[np.float64]
 
@@ -93,15 +94,16 @@ class Update:
         readout = () if self.readout_rate is None else self.readout_rate.knots
         return np.unique(np.array([*self.rate.knots, *readout], float))
 
-    @property
+    @cached_property
     def changes(self) -> bool:
         """Whether a rate depends on time."""
-        from .schedules import Constant
-
         return not all(isinstance(s, Constant) for s in (self.rate, self.readout_rate) if s is not None)
 
     def steps(self, first: int, count: int, size: int) -> Matrices:
         """L and p of `count` steps from step `first` on."""
+        return self._steps(first, count, size) if self.changes else _constant_steps(self, count, size)
+
+    def _steps(self, first: int, count: int, size: int) -> Matrices:
         times = np.arange(first, first + count) / size
         keep, pull = self.rule.step(self.rate.at(times), size)
         if self.readout_rate is None:
@@ -118,3 +120,9 @@ class Update:
             return Flow(M, P, np.zeros((J, J)), np.zeros(J))
         readout = self.readout_rate.before(t) if t >= until else float(self.readout_rate(t))
         return Flow(M, P, *self.rule.limit(readout))
+
+
+@lru_cache(maxsize=8)
+def _constant_steps(update: Update, count: int, size: int) -> Matrices:
+    """Those of rates that do not change, made once for stretches of the same length."""
+    return update._steps(0, count, size)

@@ -42,7 +42,7 @@ def method_for(problem: Problem, teacher_readout: NDArray[np.float64], force: st
     if isinstance(student, Committee) and teacher is not None and problem.loss == "square":
         if student.g == teacher.g and student.activation in FAMILIES and force != "quadrature":
             way = ClosedForm(student.g.name, teacher_readout, problem.label_noise, components=problem.data.components)
-        elif not problem.data.has_means:
+        elif not problem.data.has_means and problem.data.components.weights.size == 1:
             way = SquareQuadrature(problem, teacher_readout)
     if force == "closed" and not isinstance(way, ClosedForm):
         raise InputError(

@@ -14,6 +14,8 @@ Fields of a mixture have means, and a covariance for each component: these avera
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -149,11 +151,14 @@ class ClosedForm:
     def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
         """Averages at field covariance C (K+M, K+M) and readout v (K,); `means` (K+M, P) of fields in a mixture.
 
-        In component c of a mixture the fields have covariance s_c C; without means, covariance C and mean zero.
+        In component c of a mixture the fields have covariance s_c C; without means, their mean is zero.
         """
-        if means is not None and means.shape[1]:
-            weights, variances, _ = self.components
-            return over_components(self.each(variances[:, None, None] * C, v, means), weights, variances)
+        weights, variances, _ = self.components
+        P = 0 if means is None else means.shape[1]
+        if P or weights.size > 1:  # components without means differ in their variances
+            at = means if means is not None and P else np.zeros((len(C), weights.size))
+            found = over_components(self.each(variances[:, None, None] * C, v, at), weights, variances)
+            return replace(found, E=found.E[:, :P])
         K = v.size
         w = np.concatenate([v, -self.teacher_readout])
         D, S, dv = np.empty((K, w.size)), np.empty((K, K)), np.empty(K)
@@ -180,8 +185,10 @@ class ClosedForm:
 
     def errors(self, C: Array, v: Array, means: Array | None = None) -> Array:
         """Generalisation error for a batch: C (n, K+M, K+M) or (n, P, K+M, K+M), v (n, K), means (n, K+M, P)."""
+        weights, variances, _ = self.components
+        if weights.size > 1 and (means is None or means.shape[2] == 0):
+            means = np.zeros((len(C), C.shape[-1], weights.size))
         if means is not None and means.shape[2]:
-            weights, variances, _ = self.components
             each = by_component(C, variances)
             return np.array([self.each_error(each[i], v[i], means[i]) @ weights for i in range(len(C))])
         return _errors(self.family, np.ascontiguousarray(C), np.ascontiguousarray(v), self.teacher_readout)

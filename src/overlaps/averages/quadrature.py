@@ -295,7 +295,7 @@ class LossQuadrature:
         gain = float(np.abs(v).max())
         L, spread = self._factor(C)
         if means.shape[1] == 0:
-            means = np.zeros((len(C), 1))
+            means = np.zeros((len(C), self.problem.data.components.weights.size))
         for p, s, label, mean in zip(*self.problem.data.components, means.T, strict=True):
             root = float(np.sqrt(s))
             yield float(p), root, int(label), *self._points(root * L, root * spread, mean, gain)
@@ -360,7 +360,7 @@ class LossQuadrature:
         """Generalisation error for a batch: C (n, K+M, K+M) or (n, P, K+M, K+M), v (n, K), means (n, K+M, P)."""
         weights, variances, _ = self.problem.data.components
         if means is None or means.shape[2] == 0:
-            means = np.zeros((len(C), C.shape[-1], 1))
+            means = np.zeros((len(C), C.shape[-1], weights.size))
         each = by_component(C, variances)
         if not self.rule.is_tensor or any(self.rule.kinks) or len(C) == 1:
             return np.array([weights @ self.each_error(each[i], v[i], means[i]) for i in range(len(C))])

@@ -17,9 +17,7 @@ from ..data import GaussianMixture, HiddenManifold
 from ..interface import spec
 from ..interface.checks import new_folder, number, steps, whole
 from ..interface.errors import InputError, NumericalError, unknown
-from ..online.macro import solve
-from ..online.meso import sample
-from ..online.micro import train
+from ..problem.scales import sample, solve, train
 from ..problem.start import draw
 from ..problem.statement import ROLES, Problem
 from ..trajectory.dataset import Trajectory

@@ -20,8 +20,7 @@ from ..algorithms import FullBatch
 from ..data.power_law import Exponent
 from ..interface.checks import whole
 from ..interface.errors import InputError
-from ..online.macro import solve
-from ..online.meso import sample
+from ..problem.scales import sample, solve
 from ..problem.start import Start, draw
 from ..problem.statement import Problem
 from ..trajectory.points import fit_decay, fit_spread, holm, points

@@ -33,10 +33,18 @@ class Shared:
 
     reads_latent = False  # whether the teacher reads something else than the student
     labelled = False  # whether the samples carry labels, so that no teacher is needed
+    table: NDArray[np.float64] | None = None  # rows that are drawn as they are, (rows, N); None: inputs are Gaussian
 
     def eigenvalues_at(self, size: int | None) -> NDArray[np.float64]:
         """ω at a size, (levels,); here they are the same at all sizes."""
         return self.eigenvalues  # type: ignore[attr-defined,no-any-return]
+
+    def check_theory(self, size: int | None) -> None:
+        """Refuse a size at which the theory of Gaussian inputs does not describe these; here it does at all sizes."""
+
+    def mixture_strength(self, size: int | None) -> float:
+        """How much the covariances of the components differ in a way that one covariance cannot describe."""
+        return 0.0
 
     def teacher_size(self, size: int) -> int:
         """Entries of a teacher vector."""

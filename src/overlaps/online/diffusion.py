@@ -3,11 +3,11 @@
 Per step of SGD the overlaps y = (Q_b, A_b, v) change by ξ/N, where for one sample, with δ = ∂loss/∂λ and the
 projections of the input on students and fixed directions in level b,
 
-    ξ_A = −η δ (x·d)_bᵀ        ξ_Q = −η (δ (x·w)_bᵀ + transpose) + η² s_c ω_b φ_b δ δᵀ        ξ_v = −η_v ∂loss/∂v
+    ξ_A = −η δ (x·d)_bᵀ        ξ_Q = −η (δ (x·w)_bᵀ + transpose) + (η²/b) s_c ω_b φ_b δ δᵀ        ξ_v = −η_v ∂loss/∂v
 
 up to what is the same for all samples. Over many steps that is
 
-    dy = h(y) dt + √(Σ(y)/N) dB,       h = E[ξ] − decay,       Σ = Cov[ξ]
+    dy = h(y) dt + √(Σ(y)/(bN)) dB,       h = E[ξ] − decay,       Σ = Cov[ξ]
 
 (the effective dynamics of Ben Arous, Gheissari and Jagannath, NeurIPS 2022, with the volatility that vanishes as N → ∞
 kept). h is `overlaps.online.motion`; noise of covariance Σ is Σ_i √p_i g_i (ξ_i − E ξ) with standard normal g_i, over frozen
@@ -25,6 +25,7 @@ from copy import copy
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithms import Flow
 from ..averages import method_for
 from ..averages.rules import sobol
 from ..compiled import loop
@@ -45,7 +46,7 @@ STEP = 0.3  # length of a step, in units of the fastest relaxation
 def _increments(kernel, u, K, M, labels, component, scale, rates, v, teacher_readout, out):  # pragma: no cover
     """ξ of every point, (points, unknowns): u (points, levels, K+F) are projections of the inputs.
 
-    scale (components, levels): η² s_c ω_b φ_b.
+    scale (components, levels): η² s_c ω_b φ_b/b.
     """
     n, B, rows = u.shape
     F = rows - K
@@ -82,7 +83,7 @@ class Diffusion:
     """One run of the diffusion."""
 
     rng: np.random.Generator
-    looked: list[dict[str, Array]]
+    observations: list[dict[str, Array]]
     measures_error = False
     chunk = 10**9
 
@@ -90,6 +91,8 @@ class Diffusion:
         assert start.size is not None
         if problem.label_noise:
             raise InputError("method: the diffusion does not know noise on the labels; use method='exact'")
+        if problem.update.rule.limit_rows > 1:
+            raise InputError("method: the diffusion does not follow velocities; use method='exact', or no memory")
         self.problem, self.size, self.u = problem, start.size, start.u
         self.motion = EquationOfMotion(problem, start, method_for(problem, start.u))
         self.y = self.motion.pack(start.Q, start.A, start.v)
@@ -106,17 +109,17 @@ class Diffusion:
         self.component = np.repeat(np.arange(parts.weights.size), len(half))
         self.weights = parts.weights[self.component] / len(half)
         self.inverse = np.linalg.pinv(start.G, hermitian=True) if F else start.G
-        rate = problem.algorithm.rate
-        self.scale = rate**2 * np.outer(parts.variances, start.eigenvalues * start.fractions)
+        self.knots = problem.update.knots
+        self.scale = problem.update.noise * np.outer(parts.variances, start.eigenvalues * start.fractions)
 
     def fresh(self, rng: np.random.Generator) -> Diffusion:
         """A run from here with its own noise."""
         new = copy(self)
-        new.rng, new.looked, new.y = rng, [], self.y.copy()
+        new.rng, new.observations, new.y = rng, [], self.y.copy()
         return new
 
-    def _noise(self) -> Array:
-        """One draw of covariance Σ at the present state."""
+    def _noise(self, flow: Flow) -> Array:
+        """One draw of covariance Σ/b at the present state."""
         motion, parts = self.motion, self.problem.data.components
         Q, A, v = motion.unpack(self.y)
         K, F, B = motion.K, motion.F, motion.B
@@ -129,30 +132,32 @@ class Diffusion:
                 if F > motion.M:
                     points[c, :, b] += gram[:, K + motion.M + c]
         xi = np.empty((self.component.size, self.y.size))
-        rates = (motion.rate, motion.readout_rate)
+        rate = float(flow.P[0])
+        rates = (rate, float(flow.P_readout[0]))
         points = points.reshape(-1, B, K + F)
         _increments(
-            self.problem.gradient, points, K, motion.M, parts.labels, self.component, self.scale, rates,
+            self.problem.gradient, points, K, motion.M, parts.labels, self.component, rate**2 * self.scale, rates,
             np.ascontiguousarray(v), self.u, xi,
         )  # fmt: skip
-        g = np.sqrt(self.weights) * self.rng.standard_normal(self.weights.size)
+        g = np.sqrt(self.weights * motion.update.noise) * self.rng.standard_normal(self.weights.size)
         return g @ xi - g.sum() * (self.weights @ xi)
 
-    def _step(self, most: float) -> float:
-        """Take one step of at most that length, and return its length."""
-        motion, y = self.motion, self.y
-        a = motion.averages(y)
+    def _step(self, t: float, most: float) -> float:
+        """Take one step of at most that length, not beyond a knot of the rates, and return its length."""
+        y = self.y
+        knots = self.knots[self.knots > t + 1e-12]
+        motion = self.motion.before(float(knots[0])) if knots.size else self.motion
+        a, flow = motion.averages(y), motion.flow(t)
         gram = float(np.abs(motion.G).sum(-1).max(initial=0.0))
         inner = float(np.trace(motion.covariance(y)[: motion.K, : motion.K]))
-        pace = motion.rate * (
-            float(motion.omega.max()) * float(np.linalg.norm(a.D[:, : motion.K], 2)) + motion.decay + gram
-        )
-        h = min(most, STEP / (pace + motion.readout_rate * inner))
-        k1 = motion.derivative(y, a)
-        k2 = motion(0.0, y + h / 2 * k1)
-        k3 = motion(0.0, y + h / 2 * k2)
-        k4 = motion(0.0, y + h * k3)
-        self.y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4) + np.sqrt(h / self.size) * self._noise()
+        fastest = float(motion.omega.max()) * float(np.linalg.norm(a.D[:, : motion.K], 2))
+        pace = float(flow.P[0]) * (fastest + gram) - float(flow.M[0, 0])
+        h = min(most, STEP / max(pace + float(flow.P_readout[0]) * inner, 1e-300), motion.until - t)
+        k1 = motion.derivative(y, a, flow)
+        k2 = motion(t + h / 2, y + h / 2 * k1)
+        k3 = motion(t + h / 2, y + h / 2 * k2)
+        k4 = motion(t + h, y + h * k3)
+        self.y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4) + np.sqrt(h / self.size) * self._noise(flow)
         return h
 
     def _return(self, time: float) -> None:
@@ -176,12 +181,12 @@ class Diffusion:
             Q[:, :, b] = along + (vectors * np.maximum(values, 0)) @ vectors.T
 
     def visit(self, stops: NDArray[np.int64]) -> Visit:
-        """Go to each step of `stops` and tell the overlaps there."""
+        """Go to each step of `stops` and record the overlaps there."""
         Q, A, v = [], [], []
         for stop in stops:
             left = (int(stop) - self.done) / self.size
             while left > 1e-12 and np.abs(self.y).max() < LIMIT:
-                left -= self._step(left)
+                left -= self._step(int(stop) / self.size - left, left)
                 self._return(int(stop) / self.size - left)
             self.done = int(stop)
             q, a, readout = self.motion.unpack(self.y)

@@ -2,7 +2,7 @@
 
     x = μ_c + √(s_c ω) z,    c with probability p_c, z standard normal
 
-Inputs of mean zero have no component to draw, so that they use the same random numbers as ever.
+Inputs of one component and mean zero have no component to draw.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from numba import njit
 
 @njit(nogil=True)
 def component(cumulative, means, rng):  # pragma: no cover - compiled
-    """A component of a mixture of that many means, from cumulative weights; 0 where there are no means."""
-    if means == 0:
+    """A component, from cumulative weights; `means` is the number of mean vectors, zero where all means are zero."""
+    if means == 0 and cumulative.size == 1:
         return 0
     u = rng.random()
-    for c in range(means - 1):
+    for c in range(cumulative.size - 1):
         if u < cumulative[c]:
             return c
-    return means - 1
+    return cumulative.size - 1
 
 
 @njit(nogil=True)

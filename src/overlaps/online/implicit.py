@@ -73,22 +73,23 @@ def collocation() -> Collocation:
 class Linearised:
     """J at a state, as something that solves (s − J) x = r for any s."""
 
-    def __init__(self, motion: EquationOfMotion, y: Array) -> None:
-        self.motion = motion
+    def __init__(self, motion: EquationOfMotion, t: float, y: Array) -> None:
+        self.motion, self.flow = motion, motion.flow(t)
         C, v = motion.covariance(y), motion.unpack(y)[2]
         at = motion.method(C, v)
-        here = motion.derivative(y, at)
+        here = motion.derivative(y, at, self.flow)
         K = motion.K
         self.D_nu = at.D[:, K:]
         self.mu, self.V = np.linalg.eigh((at.D[:, :K] + at.D[:, :K].T) / 2)
         self.upper = np.triu_indices(K)
         entries = [*zip(*self.upper, strict=True), *((i, K + n) for i in range(K) for n in range(motion.M))]
         columns = [self._effect(y, C, v, here, i, j) for i, j in entries]
-        if motion.readout_rate > 0:
+        if motion.trains_readout:
             small = 1e-7 * max(1.0, float(np.abs(v).max()))
-            columns += [(motion.derivative(y, motion.method(C, w)) - here) / small for w in v + small * np.eye(K)]
+            moved = [motion.method(C, w) for w in v + small * np.eye(K)]
+            columns += [(motion.derivative(y, a, self.flow) - here) / small for a in moved]
         self.U = np.array(columns).T
-        motion.evaluations += len(columns) + 1
+        self.evaluations = len(columns) + 1
         self.shifts: dict[complex, tuple[Vector, Vector]] = {}
 
     def _effect(self, y: Array, C: Array, v: Array, here: Array, i: int, j: int) -> Array:
@@ -98,7 +99,7 @@ class Linearised:
         moved[i, j] += small
         if i != j:
             moved[j, i] += small
-        return (self.motion.derivative(y, self.motion.method(moved, v)) - here) / small
+        return (self.motion.derivative(y, self.motion.method(moved, v), self.flow) - here) / small
 
     def totals(self, x: Vector) -> Vector:
         """P x, (p,) or (p, columns)."""
@@ -108,7 +109,7 @@ class Linearised:
             np.tensordot(motion.first, Q, (0, 2))[self.upper],
             np.tensordot(motion.seen, R, (0, 2)).reshape(motion.K * motion.M, *x.shape[1:]),
         ]
-        if motion.readout_rate > 0:
+        if motion.trains_readout:
             parts.append(v)
         return np.concatenate(parts)
 
@@ -118,14 +119,14 @@ class Linearised:
         more = (1,) * (r.ndim - 1)
         Q, R, v = m.unpack(r)
         omega = m.omega.reshape(-1, *more)
-        speed = m.rate * omega * self.mu.reshape(-1, 1, 1, *more)  # (K, 1, levels, ...)
-        base = s + m.rate * m.decay
+        rate, base = self.flow.P[0], s - self.flow.M[0, 0]
+        speed = rate * omega * self.mu.reshape(-1, 1, 1, *more)  # (K, 1, levels, ...)
         R = np.tensordot(self.V.T, R, 1) / (base + speed)
         R = np.tensordot(self.V, R, 1)
-        cross = m.rate * m.seen.reshape(-1, *more) * np.tensordot(self.D_nu, R, (1, 1))
+        cross = rate * m.seen.reshape(-1, *more) * np.tensordot(self.D_nu, R, (1, 1))
         Q = self._turned(self.V.T, Q - cross - np.swapaxes(cross, 0, 1))
-        Q = self._turned(self.V, Q / (base + m.rate * m.decay + speed + np.swapaxes(speed, 0, 1)))
-        v = v / (s + m.readout_rate * m.decay)
+        Q = self._turned(self.V, Q / (base - self.flow.M[0, 0] + speed + np.swapaxes(speed, 0, 1)))
+        v = v / (s - self.flow.M_readout[0, 0])
         return np.concatenate([Q.reshape(-1, *r.shape[1:]), R.reshape(-1, *r.shape[1:]), v])
 
     @staticmethod
@@ -154,6 +155,7 @@ class Radau:
         self.motion, self.t, self.y, self.t_bound = motion, t, y, t_bound
         self.rtol, self.status = rtol**0.6, "running"
         self.atol = atol / rtol * self.rtol
+        self.nfev = 1
         self.f = motion(t, y)
         self.h_abs = 0.01 * self._size(y, y) / max(self._size(self.f, y), 1e-300)
         self.last: tuple[Array, float] | None = None  # stages of the last step, and its length
@@ -165,7 +167,8 @@ class Radau:
     def step(self) -> str | None:
         """One step, shortened until it is accurate enough; a message where that fails."""
         rule = collocation()
-        J = Linearised(self.motion, self.y)
+        J = Linearised(self.motion, self.t, self.y)
+        self.nfev += J.evaluations
         while True:
             left = self.t_bound - self.t
             h = left if left <= (1 + 1e-9) * self.h_abs else self.h_abs  # no crumbs
@@ -182,6 +185,7 @@ class Radau:
             size = self._size(error, np.maximum(np.abs(y), np.abs(self.y)))
             if not size <= 1 and np.isfinite(size):
                 # the estimate is pessimistic where fast levels come to rest: filter it once more
+                self.nfev += 1
                 error = np.real(J.solve(s, self.motion(self.t, self.y + error) + rule.e @ Z * s))
                 size = self._size(error, np.maximum(np.abs(y), np.abs(self.y)))
             factor = 0.9 * max(size, 1e-9) ** (-1 / (STAGES + 1)) if np.isfinite(size) else 0.1
@@ -191,6 +195,7 @@ class Radau:
             self.last = Z, h
             self.t = self.t_bound if h == left else self.t + h
             self.y, self.f = y, self.motion(self.t, y)
+            self.nfev += 1
             self.h_abs = h * min(4.0, max(0.2, factor))
             return None
 
@@ -202,6 +207,7 @@ class Radau:
         W = rule.left @ Z
         before, bound = np.inf, max(1e-3, 20 * np.finfo(float).eps / self.rtol)
         for _ in range(12):
+            self.nfev += STAGES
             F = np.array([self.motion(self.t + c * h, self.y + z) for c, z in zip(rule.c, Z, strict=True)])
             if not np.isfinite(F).all():
                 return None
@@ -229,9 +235,12 @@ class Radau:
 
 
 def implicit_cost(motion: EquationOfMotion, landings: int) -> float:
-    """Evaluations that implicit steps to that many times are worth; infinite where they cannot be taken (mixtures)."""
-    columns = motion.K * (motion.K + 1) // 2 + motion.K * motion.M + motion.K * (motion.readout_rate > 0)
-    if type(motion)._move is not EquationOfMotion._move or columns > LARGEST or motion.F > motion.M:
+    """Evaluations that implicit steps to that many times are worth; infinite where they cannot be taken.
+
+    They are for inputs of mean zero and rows that are weights alone.
+    """
+    columns = motion.K * (motion.K + 1) // 2 + motion.K * motion.M + motion.K * motion.trains_readout
+    if type(motion)._move is not EquationOfMotion._move or columns > LARGEST or motion.F > motion.M or motion.J > 1:
         return np.inf
     # about 80 steps and one for every time to land on, each with a linearisation and two Newton iterations; linear
     # algebra makes an evaluation about five times as long as an explicit one
@@ -244,6 +253,7 @@ def is_stiff(motion: EquationOfMotion, y: Array, times: Array) -> bool:
     if not np.isfinite(cost):
         return False
     D = motion.method(motion.covariance(y), motion.unpack(y)[2]).D[:, : motion.K]
-    fastest = 2 * motion.rate * float(motion.omega.max()) * float(np.abs(np.linalg.eigvalsh((D + D.T) / 2)).max())
+    rate = max(float(motion.flow(t).P[0]) for t in (times[0], times[-1]))
+    fastest = 2 * rate * float(motion.omega.max()) * float(np.abs(np.linalg.eigvalsh((D + D.T) / 2)).max())
     # an explicit step of order eight takes 12 evaluations and is stable up to about 6/fastest
     return bool(12 * max(fastest * float(times[-1]) / 6, times.size) > cost)

@@ -1,38 +1,75 @@
 """Meso: the exact law of the overlaps at finite size, at a cost that does not depend on the size.
 
 For Gaussian inputs the overlaps are a closed Markov chain. In level b, with n_b dimensions, write the F = M + P fixed
-directions (teachers, means) and the students in an orthonormal frame of the space they span: rows of coordinates C with
-C Cᵀ = (G_b, A_bᵀ; A_b, Q_b). An input has coordinates √ω_b z, z ~ N(0, I), in that frame, plus those of its mean, and
-one more along a new direction outside it, of length √ω_b ρ with ρ² ~ χ²(n_b − K − F). (In a mixture ω_b is multiplied
-by the variance of the component.) One step of SGD subtracts a rank-one matrix,
+directions (teachers, means) and the R = J K rows of the students (weights, and velocities where the algorithm has them)
+in an orthonormal frame of the space they span: rows of coordinates C with C Cᵀ their inner products. An input has
+coordinates √ω_b z, z ~ N(0, I), in that frame, plus those of its mean, and a part outside it. (In a mixture ω_b is
+multiplied by the variance s_c of the component.) One step is
 
-    w ← a w − (η/N) √ω_b δ (z, ρ),        a = 1 − ηβ/N,
+    r ← L r − (p/N) ⟨δ x⟩
 
-after which the frame has one direction too many; plane rotations fold it back. Fixed directions come first, so that
-their coordinates never change, and only the K × K residual of the students is rotated (a QR update, O(K²)). Working
-with coordinates instead of the Gram matrix needs no inverse and no Cholesky factor of a matrix that turns singular as
-the student learns. A level with n_b ≤ K + F keeps its n_b coordinates themselves: there the chain is the training run.
+see `overlaps.algorithms.update`. Outside the frame the sum of a batch, Σ_i δ_i x_i, has rows of inner products that are
+a Wishart matrix: ω_b C T Tᵀ Cᵀ with C Cᵀ = Σ_i s_{c_i} δ_i δ_iᵀ and Bartlett's lower-triangular T, whose entries are
+standard normal below the diagonal and χ(n_b − R − F − k) on it; for one sample and K rows that is a single new
+direction of length √ω_b ρ with ρ² ~ χ²(n_b − K − F). After the step the frame has up to K directions too many; plane
+rotations fold them back. Fixed directions come first, so that their coordinates never change, and only the R × R
+residual of the students is rotated (for one sample a QR update, O(K²)). Working with coordinates instead of inner
+products needs no inverse and no Cholesky factor of a matrix that turns singular as the student learns. A level with
+n_b ≤ R + F keeps its n_b coordinates themselves: there the chain is the training run.
 """
 
 from __future__ import annotations
 
 from copy import copy
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms import FullBatch
-from ..compiled import loop
+from ..compiled import kept, loop
 from ..data.square_roots import coordinates
 from ..interface.errors import InputError, unknown
-from ..problem.start import Start, check
+from ..problem.start import Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
 from .draws import component
-from .runs import Visit, Walker, record, refuse_kernels
+from .runs import Run, Visit, record, refuse_kernels
+from .steps import move_readout
 
 Array = NDArray[np.float64]
+
+
+class Frame(NamedTuple):
+    """Rows in the orthonormal frame of each of B levels: R = J K rows of students and F fixed directions.
+
+    fixed: (B, F, R+F) coordinates of the fixed directions, which never change.
+    span: (B, R, R+F) those of the students; in a large level only along the fixed directions.
+    residual: (B, R, R+K) in a large level the other R coordinates of the students, lower triangular, and workspace.
+    width: (B,) coordinates in use; rest: (B,) dimensions outside the frame; root: (B,) √ω.
+    """
+
+    fixed: Array
+    span: Array
+    residual: Array
+    width: NDArray[np.int64]
+    rest: NDArray[np.int64]
+    root: Array
+
+
+class Chance(NamedTuple):
+    """What is drawn for a sample besides its noise, and the teacher's readout u (M,).
+
+    cumulative, spread, labels: (components,), see `Components`; means: how many components have one; noise: standard
+    deviation of what is added to the teacher's output.
+    """
+
+    cumulative: Array
+    spread: Array
+    labels: NDArray[np.int64]
+    means: int
+    noise: float
+    u: Array
 
 
 @njit
@@ -45,8 +82,17 @@ def _rotate(X, i, j, c, s, first):  # pragma: no cover - compiled
 
 
 @njit
+def _clear(X, row, i, j):  # pragma: no cover - compiled
+    """Rotate columns i and j so that entry j of a row becomes zero; rows above are zero in both."""
+    r = np.sqrt(X[row, i] ** 2 + X[row, j] ** 2)
+    if r > 0.0:
+        _rotate(X, i, j, X[row, i] / r, X[row, j] / r, row)
+        X[row, j] = 0.0
+
+
+@njit
 def _fold(X, y, delta, step):  # pragma: no cover - compiled
-    """Lower-triangular X' with X' X'ᵀ = (X − step δ yᵀ)(X − step δ yᵀ)ᵀ, in place; X (K, K+1), last column zero.
+    """Lower-triangular X' with X' X'ᵀ = (X − step δ yᵀ)(X − step δ yᵀ)ᵀ, in place; X (K, ≥ K+1), column K zero.
 
     y (K+1) is turned into |y| e_1 by rotations from the end, and the superdiagonal they leave is rotated away.
     """
@@ -60,194 +106,254 @@ def _fold(X, y, delta, step):  # pragma: no cover - compiled
     for k in range(K):
         X[k, 0] -= step * delta[k] * y[0]
     for j in range(K):
-        r = np.sqrt(X[j, j] ** 2 + X[j, j + 1] ** 2)
-        if r > 0.0:
-            c, s = X[j, j] / r, X[j, j + 1] / r
-            _rotate(X, j, j + 1, c, s, j)
-            X[j, j + 1] = 0.0
+        _clear(X, j, j, j + 1)
 
 
-@njit(nogil=True)
-def _advance(
-    kernel, parts, fixed, span, residual, width, rest, root, v, u, size, rates, noise, steps, rng
-):  # pragma: no cover
-    """`steps` steps of the chain, in place.
+@njit
+def _draw(chance, frame, c, z, outside, lam, nu, rng):  # pragma: no cover - compiled
+    """An input of component c: its coordinates z (B, R+F+1) in the frame, and the fields of students and teachers.
 
-    fixed (B, F, K+F), span (B, K, K+F): coordinates of fixed directions and students in the frame; in a large level the
-    last K coordinates of the students are in residual (B, K, K+1) instead. width (B,): coordinates in use, rest (B,):
-    dimensions outside the frame. parts: see `Components`, with cumulative weights.
+    outside: whether to draw its length outside the frame as well, which follows the coordinates of a level.
     """
-    cumulative, spread, labels = parts
-    B, F = fixed.shape[0], fixed.shape[1]
-    K, M = span.shape[1], u.size
-    rate, readout_rate, decay = rates
-    keep, keep_v = 1.0 - rate * decay / size, 1.0 - readout_rate * decay / size
-    lam, nu = np.empty(K), np.empty(M)
-    dlam, dv = np.empty(K), np.empty(K)
+    B, F, _ = frame.fixed.shape
+    K, M = lam.size, nu.size
+    lam[:] = 0.0
+    nu[:] = 0.0
+    for b in range(B):
+        n = frame.width[b]
+        noisy = frame.root[b] * chance.spread[c]
+        for j in range(n):
+            z[b, j] = noisy * rng.standard_normal()
+        common = F if frame.rest[b] > 0 else n
+        if chance.means > 0:
+            for j in range(common):
+                z[b, j] += frame.fixed[b, M + c, j]
+        for m in range(M):
+            for j in range(common):
+                nu[m] += frame.fixed[b, m, j] * z[b, j]
+        for k in range(K):
+            for j in range(common):
+                lam[k] += frame.span[b, k, j] * z[b, j]
+            if frame.rest[b] > 0:
+                for j in range(k + 1):
+                    lam[k] += frame.residual[b, k, j] * z[b, F + j]
+        if outside and frame.rest[b] > 0:
+            z[b, n] = noisy * np.sqrt(2.0 * rng.standard_gamma(0.5 * frame.rest[b]))
+
+
+@njit
+def _single(kernel, chance, frame, v, step, size, rng):  # pragma: no cover - compiled
+    """Steps of one sample each, with one row a unit."""
+    B, F, _ = frame.fixed.shape
+    K = frame.span.shape[1]
+    lam, nu, dlam, dv = np.empty(K), np.empty(chance.u.size), np.empty(K), np.empty(K)
     z = np.empty((B, K + F + 1))
-    for _ in range(steps):
-        lam[:] = 0.0
-        nu[:] = 0.0
-        c = component(cumulative, F - M, rng)
+    for s in range(len(step.pull)):
+        c = component(chance.cumulative, chance.means, rng)
+        _draw(chance, frame, c, z, True, lam, nu, rng)
+        shift = chance.noise * rng.standard_normal() if chance.noise > 0.0 else 0.0
+        kernel(lam, nu, chance.labels[c], v[0], chance.u, shift, dlam, dv)
+        keep, pull = step.keep[s, 0, 0], step.pull[s, 0] / size
         for b in range(B):
-            n = width[b]
-            noisy = root[b] * spread[c]
-            for j in range(n):
-                z[b, j] = noisy * rng.standard_normal()
-            common = F if rest[b] > 0 else n
-            if F > M:
-                for j in range(common):
-                    z[b, j] += fixed[b, M + c, j]
-            for m in range(M):
-                for j in range(common):
-                    nu[m] += fixed[b, m, j] * z[b, j]
+            common = F if frame.rest[b] > 0 else frame.width[b]
             for k in range(K):
                 for j in range(common):
-                    lam[k] += span[b, k, j] * z[b, j]
-                if rest[b] > 0:
-                    for j in range(k + 1):
-                        lam[k] += residual[b, k, j] * z[b, F + j]
-            if rest[b] > 0:
-                z[b, n] = noisy * np.sqrt(2.0 * rng.standard_gamma(0.5 * rest[b]))
-        shift = noise * rng.standard_normal() if noise > 0.0 else 0.0
-        kernel(lam, nu, labels[c], v, u, shift, dlam, dv)
-        step = rate / size
-        for b in range(B):
-            common = F if rest[b] > 0 else width[b]
-            for k in range(K):
-                for j in range(common):
-                    span[b, k, j] = keep * span[b, k, j] - step * dlam[k] * z[b, j]
-            if rest[b] > 0:
+                    frame.span[b, k, j] = keep * frame.span[b, k, j] - pull * dlam[k] * z[b, j]
+            if frame.rest[b] > 0:
                 if keep != 1.0:
                     for k in range(K):
                         for j in range(K):
-                            residual[b, k, j] *= keep
-                _fold(residual[b], z[b, F:], dlam, step)
-        if readout_rate > 0.0:
+                            frame.residual[b, k, j] *= keep
+                _fold(frame.residual[b], z[b, F:], dlam, pull)
+        move_readout(v, dv, size, step.keep_readout[s], step.pull_readout[s])
+
+
+@njit
+def _root(H, C):  # pragma: no cover - compiled
+    """Lower-triangular C with C Cᵀ = H for a positive, possibly singular H (K, K)."""
+    for j in range(len(H)):
+        pivot = H[j, j]
+        for i in range(j):
+            pivot -= C[j, i] ** 2
+        C[j, j] = np.sqrt(pivot) if pivot > 1e-14 * H[j, j] else 0.0
+        for k in range(j + 1, len(H)):
+            C[j, k] = 0.0
+            rest = H[k, j]
+            for i in range(j):
+                rest -= C[k, i] * C[j, i]
+            C[k, j] = rest / C[j, j] if C[j, j] > 0.0 else 0.0
+
+
+@njit
+def _move(rows, keep, pull, gradient, moved):  # pragma: no cover - compiled
+    """rows (J K, n) ← L rows − p gradient, with the gradient (K, n) of the units, in place; moved (J,) is workspace."""
+    K = len(gradient)
+    J = moved.size
+    for k in range(K):
+        for i in range(gradient.shape[1]):
+            for j in range(J):
+                moved[j] = -pull[j] * gradient[k, i]
+                for l in range(J):
+                    moved[j] += keep[j, l] * rows[l * K + k, i]
+            for j in range(J):
+                rows[j * K + k, i] = moved[j]
+
+
+@njit
+def _batches(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no cover - compiled
+    """Steps of a batch of samples each, with any number of rows a unit."""
+    B, F, _ = frame.fixed.shape
+    R, (J, K) = frame.span.shape[1], v.shape
+    lam, nu, dlam, dv = np.empty(K), np.empty(chance.u.size), np.empty(K), np.empty(K)
+    z, total_dv, moved = np.empty((B, R + F + 1)), np.empty(K), np.empty(J)
+    inside, outside = np.empty((B, K, R + F)), np.zeros((K, K))
+    H, C, T = np.empty((K, K)), np.empty((K, K)), np.empty((K, K))
+    for s in range(len(step.pull)):
+        inside[:] = 0.0
+        H[:] = 0.0
+        total_dv[:] = 0.0
+        for _ in range(batch):
+            c = component(chance.cumulative, chance.means, rng)
+            _draw(chance, frame, c, z, False, lam, nu, rng)
+            shift = chance.noise * rng.standard_normal() if chance.noise > 0.0 else 0.0
+            kernel(lam, nu, chance.labels[c], v[0], chance.u, shift, dlam, dv)
             for k in range(K):
-                v[k] = keep_v * v[k] - readout_rate / size * dv[k]
+                total_dv[k] += dv[k] / batch
+                for l in range(K):
+                    H[k, l] += chance.spread[c] ** 2 * dlam[k] * dlam[l]
+                for b in range(B):
+                    for j in range(frame.width[b]):
+                        inside[b, k, j] += dlam[k] * z[b, j]
+        _root(H, C)
+        keep, pull = step.keep[s], step.pull[s] / (size * batch)
+        for b in range(B):
+            if frame.rest[b] == 0:
+                n = frame.width[b]
+                _move(frame.span[b, :, :n], keep, pull, inside[b, :, :n], moved)
+                continue
+            new = min(K, frame.rest[b])
+            for k in range(K):  # Bartlett's factor of the inner products of what is outside the frame
+                for l in range(K):
+                    T[k, l] = 0.0
+                    if l < k and l < new:
+                        T[k, l] = rng.standard_normal()
+                    elif l == k and k < new:
+                        T[k, k] = np.sqrt(2.0 * rng.standard_gamma(0.5 * (frame.rest[b] - k)))
+            for k in range(K):
+                for l in range(K):
+                    outside[k, l] = 0.0
+                    for i in range(k + 1):
+                        outside[k, l] += frame.root[b] * C[k, i] * T[i, l]
+            X = frame.residual[b]
+            _move(frame.span[b, :, :F], keep, pull, inside[b, :, :F], moved)
+            _move(X[:, :R], keep, pull, inside[b, :, F : F + R], moved)
+            X[:, R:] = 0.0
+            _move(X[:, R:], keep, pull, outside, moved)
+            for row in range(R):
+                for j in range(row + 1, R + new):
+                    _clear(X, row, row, j)
+        move_readout(v, total_dv, size, step.keep_readout[s], step.pull_readout[s])
 
 
-@njit(nogil=True)
-def _overlaps(fixed, span, residual, width, Q, A):  # pragma: no cover - compiled
-    B, F = fixed.shape[0], fixed.shape[1]
-    K = span.shape[1]
+@kept(nogil=True)
+def _overlaps(frame, Q, A):  # pragma: no cover - compiled
+    """Overlaps Q (B, K, K) and A (B, K, F) of the weights, which are the first K rows."""
+    (B, K, F), R = A.shape, frame.span.shape[1]
+    fixed, span, residual = frame.fixed, frame.span, frame.residual
     for b in range(B):
         for k in range(K):
             for m in range(F):
                 total = 0.0
-                for j in range(width[b]):
+                for j in range(frame.width[b]):
                     total += span[b, k, j] * fixed[b, m, j]
                 A[b, k, m] = total
             for l in range(k + 1):
                 total = 0.0
-                for j in range(width[b]):
+                for j in range(frame.width[b]):
                     total += span[b, k, j] * span[b, l, j]
-                for j in range(K):
+                for j in range(R):
                     total += residual[b, k, j] * residual[b, l, j]
                 Q[b, k, l] = Q[b, l, k] = total
 
 
 @loop(nogil=True)
-def _visit(
-    kernel, parts, stops, done, Q, A, V, fixed, span, residual, width, rest, root, v, u, size, rates, noise, rng
-):  # pragma: no cover - compiled
-    for i in range(stops.size):
-        steps = stops[i] - done
-        _advance(kernel, parts, fixed, span, residual, width, rest, root, v, u, size, rates, noise, steps, rng)
-        done = stops[i]
-        _overlaps(fixed, span, residual, width, Q[i], A[i])
-        for k in range(v.size):  # loops compile faster than array expressions
-            V[i, k] = v[k]
+def _run(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no cover - compiled
+    """A step for each of the matrices in `step`, in place."""
+    if batch == 1 and len(v) == 1:
+        _single(kernel, chance, frame, v, step, size, rng)
+    else:
+        _batches(kernel, chance, frame, v, step, batch, size, rng)
 
 
 class Chain:
     """One run of the overlap chain."""
 
     rng: np.random.Generator
-    looked: list[dict[str, Array]]
+    observations: list[dict[str, Array]]
     measures_error = False
     chunk = 50_000  # steps between looks at progress and divergence
 
     def __init__(self, problem: Problem, start: Start) -> None:
         assert start.size is not None and start.dimensions is not None
-        self.kernel = problem.gradient
-        B, K, F = start.A.shape
-        self.v, self.u = start.v, start.u
-        self.size = float(start.size)
-        self.rates = (problem.algorithm.rate, problem.readout_rate, problem.algorithm.decay)
-        self.noise = problem.label_noise
-        self.parts = problem.data.components.drawn
-        self.root = np.sqrt(start.eigenvalues)
-        self.width = np.minimum(start.dimensions, K + F)
-        self.rest = start.dimensions - self.width
-        self.fixed, self.span = np.zeros((B, F, K + F)), np.zeros((B, K, K + F))
-        self.residual = np.zeros((B, K, K + 1))
-        self.done = 0
+        self.kernel, self.update = problem.gradient, problem.update
+        J, (B, K, F) = self.update.rule.rows, start.A.shape
+        R = J * K
+        self.v = np.zeros((J, K))
+        self.v[0] = start.v
+        self.size = start.size
+        means = F - start.u.size
+        self.chance = Chance(*problem.data.components.drawn, means, problem.label_noise, start.u)
+        width = np.minimum(start.dimensions, R + F)
+        rest = start.dimensions - width
+        fixed, span, residual = np.zeros((B, F, R + F)), np.zeros((B, R, R + F)), np.zeros((B, R, R + K))
         fixed_first = np.concatenate([np.arange(K, K + F), np.arange(K)])
         for b, gram in enumerate(start.gram[:, fixed_first][:, :, fixed_first]):
-            rows = coordinates(gram, int(self.width[b]), triangular=bool(self.rest[b] > 0))
+            large = bool(rest[b] > 0)
+            rows = coordinates(gram, min(int(width[b]), K + F), triangular=large)  # velocities are zero
             n = rows.shape[1]
-            self.fixed[b, :, :n] = rows[:F]
-            if self.rest[b] > 0:
-                self.span[b, :, :F] = rows[F:, :F]
-                self.residual[b, :, :K] = rows[F:, F:]
+            fixed[b, :, :n] = rows[:F]
+            if large:
+                span[b, :K, :F] = rows[F:, :F]
+                residual[b, :K, :K] = rows[F:, F:]
             else:
-                self.span[b, :, :n] = rows[F:]
+                span[b, :K, :n] = rows[F:]
+        self.frame = Frame(fixed, span, residual, width, rest, np.sqrt(start.eigenvalues))
+        self.done = 0
 
     def fresh(self, rng: np.random.Generator) -> Chain:
         """A run from here with its own samples."""
         new = copy(self)
-        new.rng, new.looked = rng, []
-        new.span, new.residual, new.v = self.span.copy(), self.residual.copy(), self.v.copy()
+        new.rng, new.observations, new.v = rng, [], self.v.copy()
+        new.frame = self.frame._replace(span=self.frame.span.copy(), residual=self.frame.residual.copy())
         return new
 
     def visit(self, stops: NDArray[np.int64]) -> Visit:
-        """Go to each step of `stops` and tell the overlaps there."""
-        (B, K, _), F, n = self.span.shape, self.fixed.shape[1], stops.size
+        """Go to each step of `stops` and record the overlaps there."""
+        B, F, _ = self.frame.fixed.shape
+        K, n = self.v.shape[1], stops.size
         Q, A, V = np.empty((n, B, K, K)), np.empty((n, B, K, F)), np.empty((n, K))
-        _visit(
-            self.kernel, self.parts, stops, self.done, Q, A, V, self.fixed, self.span, self.residual, self.width,
-            self.rest, self.root, self.v, self.u, self.size, self.rates, self.noise, self.rng,
-        )  # fmt: skip
-        self.done = int(stops[-1])
+        for i, stop in enumerate(stops):
+            steps = self.update.steps(self.done, int(stop) - self.done, self.size)
+            _run(self.kernel, self.chance, self.frame, self.v, steps, self.update.batch, float(self.size), self.rng)
+            self.done = int(stop)
+            _overlaps(self.frame, Q[i], A[i])
+            V[i] = self.v[0]
         return Visit(Q, A, V)
 
 
 def sample(
     problem: Problem,
     start: Start,
-    times: ArrayLike | None = None,
-    runs: int = 100,
-    seed: int = 0,
+    times: ArrayLike | None,
+    runs: int,
+    seed: int,
     *,
-    method: str = "exact",
-    levels: bool = False,
-    kernels: bool = False,
-    progress: bool = True,
+    method: str,
+    levels: bool,
+    kernels: bool,
+    progress: bool,
 ) -> Trajectory:
-    """Independent runs of the overlap chain at size `start.size`.
-
-    Equal in law to `train` for Gaussian inputs, whatever the size and the loss; the cost of a step grows with the
-    number of levels but not with the number of dimensions. `Samples` are taken as Gaussian. Of `FullBatch` the data
-    matrix is never formed, at a cost that grows as N instead of N² (see `overlaps.full_batch`).
-
-    Parameters
-    ----------
-    times: increasing times, in samples per input dimension; of `FullBatch` whole steps, all by default.
-    runs, seed: number of independent runs; the same seed gives the same bits.
-    method: ``"exact"``, or ``"diffusion"`` for the approximation of large N, drift plus Gaussian noise, whose cost does
-        not grow with the number of steps (see `overlaps.online.diffusion`).
-    levels: also record the overlaps of every level.
-    kernels: of `FullBatch`, also record the overlaps of every two steps, V_theta and V_omega.
-    """
-    check(problem, start)
-    if isinstance(problem.algorithm, FullBatch):
-        from ..full_batch.running import sample_full_batch
-
-        if method != "exact":
-            raise InputError("method: full-batch training has no diffusion; use method='exact'")
-        return sample_full_batch(problem, start, times, runs, seed, levels=levels, kernels=kernels, progress=progress)
+    """Runs of the overlap chain of a one-pass algorithm; see `overlaps.sample`."""
     refuse_kernels(kernels)
     if start.size is None:
         raise InputError("start: meso needs a size; pass size= to Start.from_overlaps, or use draw")
@@ -261,8 +367,8 @@ def sample(
     if method == "diffusion":
         from .diffusion import Diffusion
 
-        walker: Walker = Diffusion(problem, start)
+        run: Run = Diffusion(problem, start)
     else:
-        walker = Chain(problem, start)
+        run = Chain(problem, start)
     scale = "meso" if method == "exact" else "diffusion"
-    return record(scale, walker, problem, start, times, runs, seed, levels=levels, progress=progress)
+    return record(scale, run, problem, start, times, runs, seed, levels=levels, progress=progress)

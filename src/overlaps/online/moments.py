@@ -18,11 +18,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithms import Flow
 from ..averages import Averages, Method
 from ..interface.errors import InputError
 from ..problem.start import Start
 from ..problem.statement import Problem
-from .motion import EquationOfMotion, move_levels
+from .motion import Constants, EquationOfMotion, move_levels
 
 Array = NDArray[np.float64]
 MOST = 30  # levels, of any spectrum: spares the condition number of a large matrix
@@ -34,10 +35,13 @@ class MomentHierarchy(EquationOfMotion):
 
     def __init__(self, problem: Problem, start: Start, method: Method) -> None:
         super().__init__(problem, start, method)
-        if self.F > self.M or start.latent is not None:
+        if self.F > self.M or start.latent is not None or problem.data.components.weights.size > 1:
             raise InputError(
-                "system: the moment hierarchy is for inputs of mean zero that the teacher reads; use system='levels'"
+                "system: the moment hierarchy is for Gaussian inputs of mean zero that the teacher reads; use "
+                "system='levels'"
             )
+        if self.J > 1:
+            raise InputError("system: the moment hierarchy does not follow velocities; use system='levels'")
         L, self.top = self.B, float(self.omega.max())
         if L > MOST:
             raise InputError(f"system: the moments of {L} levels are beyond double precision; use system='levels'")
@@ -51,8 +55,10 @@ class MomentHierarchy(EquationOfMotion):
                 "would spoil the result; use system='levels', which has no such limit"
             )
         self.closure = -np.poly(z)[:0:-1]
-        self.moments_T = self.G @ powers[1:].T
-        self.moments_noise = self.noise * (powers[1:] @ self.phi)
+        # raised moments stand for ω times those of the levels
+        tops = np.full(L, self.top)
+        noise = self.update.noise * (powers[1:] @ self.phi)
+        self.raised = Constants(np.ascontiguousarray(self.G @ powers[1:].T), tops, noise, self.M)
         self.first = self.seen = np.eye(L)[1] * self.top if L > 1 else self.omega
 
     def pack(self, Q: Array, A: Array, v: Array) -> Array:
@@ -64,9 +70,8 @@ class MomentHierarchy(EquationOfMotion):
         """X^(l+1) from X^(l), last axis the moment."""
         return np.concatenate([X[..., 1:], (X @ self.closure)[..., None]], axis=-1)
 
-    def _move(self, Q: Array, A: Array, a: Averages, dQ: Array, dA: Array) -> None:
-        tops = np.full(self.B, self.top)
-        raised = self._raised(Q), self._raised(A)
-        move_levels(*raised, self.moments_T, a.D, a.S, tops, self.M, self.moments_noise, self.rate, 0.0, dQ, dA)
-        dQ -= 2 * self.rate * self.decay * Q
-        dA -= self.rate * self.decay * A
+    def _move(self, Q: Array, A: Array, a: Averages, flow: Flow, dQ: Array, dA: Array) -> None:
+        still = flow._replace(M=np.zeros((1, 1)))  # decay acts on the moments as they are
+        move_levels(self._raised(Q), self._raised(A), a.D, a.S, self.raised, still, dQ, dA)
+        dQ += 2 * flow.M[0, 0] * Q
+        dA += flow.M[0, 0] * A

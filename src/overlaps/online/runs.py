@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike, NDArray
 from threadpoolctl import threadpool_limits
 from tqdm.auto import tqdm
 
-from ..algorithms import OnlineSGD
 from ..averages import method_for
 from ..interface.checks import grid, steps, whole
 from ..interface.errors import InputError, NumericalError
@@ -49,18 +48,18 @@ class Observed(NamedTuple):
     dims: dict[str, tuple[str, ...]]
 
 
-class Walker(Protocol):
-    """One run: it goes to given steps and tells its overlaps there.
+class Run(Protocol):
+    """One run: it goes to given steps and records its overlaps there.
 
-    measures_error: whether it tells the error, which otherwise follows from the overlaps.
-    looked: what it has seen besides, one set of arrays for each observed time so far.
+    measures_error: whether it measures the error, which otherwise follows from the overlaps.
+    observations: what it has observed besides, one set of arrays for each observed time so far.
     """
 
     chunk: int
     measures_error: bool
-    looked: list[dict[str, Array]]
+    observations: list[dict[str, Array]]
 
-    def fresh(self, rng: np.random.Generator) -> Walker: ...
+    def fresh(self, rng: np.random.Generator) -> Run: ...
 
     def visit(self, stops: NDArray[np.int64]) -> Visit: ...
 
@@ -107,6 +106,14 @@ def schedule(times: Array, size: int) -> tuple[NDArray[np.int64], NDArray[np.int
     return stops, np.searchsorted(stops, floor), share
 
 
+def _check_decay(problem: Problem, times: Array, size: int) -> None:
+    """Refuse a decay that carries the weights beyond zero in one step, and further each time."""
+    rates = problem.update.rate.at(np.concatenate([[0.0], problem.update.knots, times]))
+    overshoot = float(np.max(rates)) * problem.algorithm.decay
+    if overshoot >= 2 * size:
+        raise InputError(f"decay: rate x decay = {overshoot:g} overshoots at size {size}; use a smaller decay or rate")
+
+
 def _segments(stops: NDArray[np.int64], chunk: int) -> list[tuple[NDArray[np.int64], slice]]:
     """Groups of stops about `chunk` steps long, with the places of the recorded ones; long gaps are broken up."""
     groups: list[tuple[NDArray[np.int64], slice]] = []
@@ -123,7 +130,7 @@ def _segments(stops: NDArray[np.int64], chunk: int) -> list[tuple[NDArray[np.int
 
 def record(
     scale: str,
-    walker: Walker,
+    one_run: Run,
     problem: Problem,
     start: Start,
     times: ArrayLike | None,
@@ -134,9 +141,9 @@ def record(
     progress: bool,
     observed: Observed | None = None,
 ) -> Trajectory:
-    """Run `runs` copies of `walker` in threads and record their overlaps at `times`."""
+    """Run `runs` copies of `one_run` in threads and record their overlaps at `times`."""
     began = clock.perf_counter()
-    if not isinstance(problem.algorithm, OnlineSGD):
+    if not problem.algorithm.draws_samples:
         raise InputError(
             f"algorithm: {type(problem.algorithm).__name__} draws no samples, so there is no run to take; use solve, "
             "or OnlineSGD with a small rate"
@@ -150,22 +157,19 @@ def record(
         raise InputError(
             f"runs: {runs} runs at {t.size} times are {numbers * 8e-9:.0f} GB of overlaps; use fewer of either"
         )
-    if problem.algorithm.rate * problem.algorithm.decay >= 2 * size:
-        raise InputError(
-            f"decay: rate x decay = {problem.algorithm.rate * problem.algorithm.decay:g} overshoots at size {size}"
-        )
+    _check_decay(problem, t, size)
     total = steps(float(t[-1]), size)
     how = method_for(problem, start.u)
     stops, place, share = schedule(t, size)
-    segments = _segments(stops, walker.chunk)
+    segments = _segments(stops, one_run.chunk)
     streams = np.random.SeedSequence([seed, STREAMS[scale]]).spawn(runs)
-    tape = _Tape(start, runs, stops.size, levels, walker.measures_error)
+    tape = _Tape(start, runs, stops.size, levels, one_run.measures_error)
     hidden = None if progress else True  # None: shown on a terminal only
     bar = tqdm(total=runs * total, desc=scale, unit="step", unit_scale=True, delay=2, disable=hidden)
     interrupted = threading.Event()
 
-    def fresh(run: int) -> Walker:
-        return walker.fresh(np.random.Generator(np.random.SFC64(streams[run])))
+    def fresh(run: int) -> Run:
+        return one_run.fresh(np.random.Generator(np.random.SFC64(streams[run])))
 
     def one(run: int) -> None:
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is found below, not by a warning
@@ -174,7 +178,7 @@ def record(
     def follow(run: int) -> None:
         nonlocal horizon
         mine = fresh(run)
-        looked[run] = mine.looked
+        observations[run] = mine.observations
         done = 0
         for group, at in segments:
             if interrupted.is_set() or done >= horizon:
@@ -191,7 +195,7 @@ def record(
             bar.update(int(group[-1]) - done)
             done = int(group[-1])
 
-    looked: dict[int, list[dict[str, Array]]] = {}
+    observations: dict[int, list[dict[str, Array]]] = {}
     horizon = total + 1
     diverged: list[_Diverged] = []
     workers = min(runs, os.cpu_count() or 1)
@@ -230,7 +234,7 @@ def record(
         )
         if observed is None:
             return result
-        return replace(result, data=_with_looks(result.data, observed, looked))
+        return replace(result, data=_with_observations(result.data, observed, observations))
 
     if not diverged:
         return trajectory(t.size)
@@ -242,23 +246,25 @@ def record(
     count = int(np.count_nonzero(np.ceil(t * size - 1e-9) <= reached))
     raise NumericalError(
         f"{scale}: an overlap grew without bound: {quantity} in run {first.run} at time {step / size:.6g}; "
-        f"reduce rate (now {problem.algorithm.rate:g}), stop earlier, or look where the loss is not finite",
+        f"reduce rate (now {problem.update.rate(step / size):g}), stop earlier, or see where the loss is not finite",
         quantity=quantity.split(" =")[0],
         time=step / size,
         partial=trajectory(count) if count else None,
     )
 
 
-def _with_looks(data: xr.Dataset, observed: Observed, looked: dict[int, list[dict[str, Array]]]) -> xr.Dataset:
-    """The data with what the runs saw, (run, observed, …), as far as all of them came."""
+def _with_observations(
+    data: xr.Dataset, observed: Observed, observations: dict[int, list[dict[str, Array]]]
+) -> xr.Dataset:
+    """The data with what the runs observed, (run, observed, …), as far as all of them came."""
     kept = int(np.count_nonzero(observed.times <= data["time"].values[-1]))
-    count = min(kept, *(len(looks) for looks in looked.values()))
+    count = min(kept, *(len(each) for each in observations.values()))
     if count == 0:
         return data
     more = {
         name: (
             ("run", "observed", *dims),
-            np.array([[look[name] for look in looked[run][:count]] for run in sorted(looked)]),
+            np.array([[at_one[name] for at_one in observations[run][:count]] for run in sorted(observations)]),
         )
         for name, dims in observed.dims.items()
     }
@@ -276,7 +282,7 @@ def _bounded(seen: Visit) -> NDArray[np.bool_]:
     return (np.abs(seen.Q).reshape(len(seen.Q), -1).max(1) < LIMIT) & (np.abs(seen.v).max(1) < LIMIT)
 
 
-def _locate(again: Walker, where: _Diverged, start: Start) -> tuple[int, str]:
+def _locate(again: Run, where: _Diverged, start: Start) -> tuple[int, str]:
     """Step and quantity of a divergence, by repeating the run (same seed, same samples) with closer stops."""
     if where.before:
         again.visit(np.array([where.before], np.int64))

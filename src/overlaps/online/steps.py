@@ -1,10 +1,11 @@
-"""Steps of SGD on weights, compiled.
+"""Steps of training on weights, compiled.
 
-Two ways to take the same steps on inputs that are drawn here. *Direct*: one sample at a time, drawn a cache line of
-coordinates after another and multiplied while it is there. *Blocked*: S samples at once; with G = X Xᵀ and Z = X Wᵀ the
-fields of sample s are
+All take the matrices of the step from `overlaps.algorithms.update`: rows (weights, or weights and velocities) move as
+r ← L r − p g with the gradient g of a batch. There are three ways to the same steps. *Direct*: one sample at a time,
+drawn a cache line of coordinates after another and multiplied while it is there. *Blocked*, for steps of one sample
+without velocities: S samples at once; with G = X Xᵀ and Z = X Wᵀ the fields of sample s are
 
-    λ_s = a^s Z_s − (η/N) Σ_{r<s} a^{s−1−r} G_sr δ_r,        a = 1 − ηβ/N,
+    λ_s = a_s Z_s − Σ_{r<s} (a_s/a_{r+1}) (p_r/√N) G_sr δ_r,        a_s = L_0 ⋯ L_{s−1},
 
 so that only S × K numbers are sequential and the rest is three matrix products. It pays off for wide students. *Given*:
 inputs and teacher fields come from elsewhere.
@@ -12,13 +13,42 @@ inputs and teacher fields come from elsewhere.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numba import njit
+from numpy.typing import NDArray
 
 from ..compiled import kept, loop
 from .draws import component, fill
 
+Array = NDArray[np.float64]
 BLOCK = 32  # samples in a block
+
+
+class Sampler(NamedTuple):
+    """How inputs x (N,) are drawn: those of a component, μ_c + √(s_c ω) z, or rows of a table.
+
+    cumulative, spread, labels: (components,) cumulative weights, standard deviations √s_c and labels.
+    means: (components, N), or (0, N) where all are zero.
+    root: (N,) √ω of each coordinate.
+    rows: (rows, N) of a table, of which each is equally likely; (0, N) where inputs are Gaussian.
+    """
+
+    cumulative: Array
+    spread: Array
+    labels: NDArray[np.int64]
+    means: Array
+    root: Array
+    rows: Array
+
+
+class Task(NamedTuple):
+    """What a sample is made a loss of: teacher B (M, N) with readout u (M,), and the noise on its output."""
+
+    B: Array
+    u: Array
+    noise: float
 
 
 @njit(fastmath={"reassoc", "contract"})
@@ -30,96 +60,159 @@ def _dot(a, b):  # pragma: no cover - compiled
 
 
 @njit(fastmath={"contract"})
-def _learn(W, x, v, dlam, dv, rates):  # pragma: no cover - compiled
-    """The step of W (K, N) and v (K,), in place, for the gradient of the loss of input x."""
-    K, N = W.shape
-    rate, readout_rate, decay = rates
-    keep, keep_v = 1.0 - rate * decay / N, 1.0 - readout_rate * decay / N
+def _move(W, v, gradient, slopes, dv, keep, pull, keep_readout, pull_readout, fresh):  # pragma: no cover - compiled
+    """One step of W (J, K, N) and v (J, K), in place.
+
+    The gradient of unit k is slopes[k] times row k of `gradient`, or its only row; that of the readout is dv/N.
+    fresh (J, N): workspace.
+    """
+    J, K, N = W.shape
     for k in range(K):
-        pull = rate / np.sqrt(N) * dlam[k]
-        for i in range(N):
-            W[k, i] = keep * W[k, i] - pull * x[i]
-    if readout_rate > 0.0:
-        for k in range(K):
-            v[k] = keep_v * v[k] - readout_rate / N * dv[k]
+        g = gradient[k] if len(gradient) == K else gradient[0]
+        if J == 1:
+            a, p = keep[0, 0], pull[0] * slopes[k]
+            for i in range(N):
+                W[0, k, i] = a * W[0, k, i] - p * g[i]
+            continue
+        for j in range(J):
+            p = pull[j] * slopes[k]
+            for i in range(N):
+                fresh[j, i] = -p * g[i]
+            for l in range(J):
+                a = keep[j, l]
+                for i in range(N):
+                    fresh[j, i] += a * W[l, k, i]
+        for j in range(J):
+            for i in range(N):
+                W[j, k, i] = fresh[j, i]
+    move_readout(v, dv, N, keep_readout, pull_readout)
 
 
-@loop(nogil=True, fastmath={"contract"})
-def direct(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
-    (K, N), M = W.shape, B.shape[0]
-    cumulative, spread, labels = parts
-    P = len(means)
-    lam, nu, x = np.empty(K), np.empty(M), np.empty(N)
-    dlam, dv = np.empty(K), np.empty(K)
-    unit = 1.0 / np.sqrt(N)
-    for _ in range(steps):
-        lam[:] = 0.0
-        nu[:] = 0.0
-        c = component(cumulative, P, rng)
-        if len(rows) > 0:
-            x = rows[rng.integers(0, len(rows))]
-        for low in range(0, N, 1024):
-            high = min(low + 1024, N)
-            if len(rows) == 0:
-                for i in range(low, high):
-                    x[i] = spread[c] * root[i] * rng.standard_normal()
-                if P > 0:
-                    for i in range(low, high):
-                        x[i] += means[c, i]
+@njit
+def move_readout(v, dv, size, keep, pull):  # pragma: no cover - compiled
+    """One step of the readouts v (J, K), in place, for the mean dv (K,) of ∂loss/∂v over a batch."""
+    J, K = v.shape
+    if J == 1:
+        if pull[0] != 0.0:  # otherwise dv may be anything
             for k in range(K):
-                lam[k] += _dot(W[k, low:high], x[low:high])
-            for m in range(M):
-                nu[m] += _dot(B[m, low:high], x[low:high])
-        for k in range(K):
-            lam[k] *= unit
-        for m in range(M):
-            nu[m] *= unit
-        shift = noise * rng.standard_normal() if noise > 0.0 else 0.0
-        kernel(lam, nu, labels[c], v, u, shift, dlam, dv)
-        _learn(W, x, v, dlam, dv, rates)
+                v[0, k] = keep[0, 0] * v[0, k] - pull[0] / size * dv[k]
+        return
+    moved = np.empty(J)
+    for k in range(K):
+        for j in range(J):
+            moved[j] = -pull[j] / size * dv[k] if pull[j] != 0.0 else 0.0
+            for l in range(J):
+                moved[j] += keep[j, l] * v[l, k]
+        for j in range(J):
+            v[j, k] = moved[j]
 
 
 @loop(nogil=True, fastmath={"contract"})
-def given(kernel, X, Y, labels, shifts, W, v, u, rates):  # pragma: no cover - compiled
-    """One step for each row of the inputs X (steps, N), with fields Y (steps, M) of the teacher."""
-    K, N = W.shape
-    lam, dlam, dv = np.empty(K), np.empty(K), np.empty(K)
+def direct(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover - compiled
+    """A step for each of the matrices in `step`, on W (J, K, N) and v (J, K), in place."""
+    (J, K, N), M = W.shape, task.B.shape[0]
+    P, table = len(sampler.means), len(sampler.rows)
+    lam, nu, x = np.empty(K), np.empty(M), np.empty((1, N))
+    dlam, dv, fresh = np.empty(K), np.empty(K), np.empty((J, N if J > 1 else 0))
+    total, total_dv, ones = np.empty((K, N if batch > 1 else 0)), np.empty(K), np.full(K, 1.0 / batch)
     unit = 1.0 / np.sqrt(N)
-    for s in range(len(X)):
-        for k in range(K):
-            lam[k] = unit * _dot(W[k], X[s])
-        kernel(lam, Y[s], labels[s], v, u, shifts[s], dlam, dv)
-        _learn(W, X[s], v, dlam, dv, rates)
+    for s in range(len(step.pull)):
+        total[:] = 0.0
+        total_dv[:] = 0.0
+        for _ in range(batch):
+            lam[:] = 0.0
+            nu[:] = 0.0
+            c = component(sampler.cumulative, P, rng)
+            row = rng.integers(0, table) if table > 0 else 0
+            for low in range(0, N, 1024):
+                high = min(low + 1024, N)
+                if table > 0:
+                    for i in range(low, high):
+                        x[0, i] = sampler.rows[row, i]
+                else:
+                    for i in range(low, high):
+                        x[0, i] = sampler.spread[c] * sampler.root[i] * rng.standard_normal()
+                    if P > 0:
+                        for i in range(low, high):
+                            x[0, i] += sampler.means[c, i]
+                for k in range(K):
+                    lam[k] += _dot(W[0, k, low:high], x[0, low:high])
+                for m in range(M):
+                    nu[m] += _dot(task.B[m, low:high], x[0, low:high])
+            for k in range(K):
+                lam[k] *= unit
+            for m in range(M):
+                nu[m] *= unit
+            shift = task.noise * rng.standard_normal() if task.noise > 0.0 else 0.0
+            kernel(lam, nu, sampler.labels[c], v[0], task.u, shift, dlam, dv)
+            for k in range(K):
+                dlam[k] *= unit
+            if batch > 1:
+                for k in range(K):
+                    total_dv[k] += dv[k] / batch
+                    for i in range(N):
+                        total[k, i] += dlam[k] * x[0, i]
+        matrices = step.keep[s], step.pull[s], step.keep_readout[s], step.pull_readout[s]
+        if batch > 1:
+            _move(W, v, total, ones, total_dv, *matrices, fresh)
+        else:
+            _move(W, v, x, dlam, dv, *matrices, fresh)
+
+
+@loop(nogil=True, fastmath={"contract"})
+def given(kernel, X, Y, labels, shifts, u, W, v, step, batch):  # pragma: no cover - compiled
+    """A step for each of the matrices in `step` and each `batch` rows of the inputs X (steps·batch, N).
+
+    Y (steps·batch, M): fields of the teacher; labels, shifts: (steps·batch,).
+    """
+    J, K, N = W.shape
+    lam, dlam, dv = np.empty(K), np.empty(K), np.empty(K)
+    total, total_dv, ones = np.empty((K, N)), np.empty(K), np.full(K, 1.0 / batch)
+    fresh = np.empty((J, N if J > 1 else 0))
+    unit = 1.0 / np.sqrt(N)
+    for s in range(len(step.pull)):
+        total[:] = 0.0
+        total_dv[:] = 0.0
+        for n in range(s * batch, (s + 1) * batch):
+            for k in range(K):
+                lam[k] = unit * _dot(W[0, k], X[n])
+            kernel(lam, Y[n], labels[n], v[0], u, shifts[n], dlam, dv)
+            for k in range(K):
+                total_dv[k] += dv[k] / batch
+                g = unit * dlam[k]
+                for i in range(N):
+                    total[k, i] += g * X[n, i]
+        _move(
+            W, v, total, ones, total_dv, step.keep[s], step.pull[s], step.keep_readout[s], step.pull_readout[s], fresh
+        )
 
 
 @loop(nogil=True)
-def blocked(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, rng):  # pragma: no cover - compiled
-    (K, N), M = W.shape, B.shape[0]
-    cumulative, spread, labels = parts
-    P = len(means)
-    rate, readout_rate, decay = rates
-    keep, keep_v = 1.0 - rate * decay / N, 1.0 - readout_rate * decay / N
+def blocked(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover - compiled
+    """As `direct`, for W (1, K, N), v (1, K) and batches of one."""
+    (_, K, N), M = W.shape, task.B.shape[0]
+    P, table, steps = len(sampler.means), len(sampler.rows), len(step.pull)
     lam, nu = np.empty(K), np.empty(M)
     dlam, dv = np.empty(K), np.empty(K)
     unit = 1.0 / np.sqrt(N)
     block = np.empty((BLOCK, N))
-    pulls, shifts, drawn = np.empty((BLOCK, K)), np.zeros(BLOCK), np.zeros(BLOCK, np.int64)
+    pulls, shifts, drawn = np.empty((BLOCK, K)), np.zeros(BLOCK), np.zeros(BLOCK, sampler.labels.dtype)
     done = 0
     while done < steps:
         S = min(BLOCK, steps - done)
         X = block[:S]
         for s in range(S):
-            c = component(cumulative, P, rng)
-            drawn[s] = labels[c]
-            if len(rows) > 0:
-                X[s] = rows[rng.integers(0, len(rows))]
+            c = component(sampler.cumulative, P, rng)
+            drawn[s] = sampler.labels[c]
+            if table > 0:
+                X[s] = sampler.rows[rng.integers(0, table)]
             else:
-                fill(X[s], c, spread, root, means, rng)
-            if noise > 0.0:  # with its sample, so that both engines read the stream in one order
-                shifts[s] = noise * rng.standard_normal()
+                fill(X[s], c, sampler.spread, sampler.root, sampler.means, rng)
+            if task.noise > 0.0:  # with its sample, so that both ways read the stream in one order
+                shifts[s] = task.noise * rng.standard_normal()
         G = np.dot(X, X.T)
-        Z = np.dot(X, W.T)
-        Y = np.dot(X, B.T)
+        Z = np.dot(X, W[0].T)
+        Y = np.dot(X, task.B.T)
         shrink = 1.0
         for s in range(S):
             for k in range(K):
@@ -132,39 +225,37 @@ def blocked(kernel, parts, means, W, B, root, rows, v, u, rates, noise, steps, r
                 lam[k] *= unit
             for m in range(M):
                 nu[m] = unit * Y[s, m]
-            kernel(lam, nu, drawn[s], v, u, shifts[s], dlam, dv)
+            kernel(lam, nu, drawn[s], v[0], task.u, shifts[s], dlam, dv)
+            keep = step.keep[done + s, 0, 0]
             if keep != 1.0:
                 shrink *= keep
                 for r in range(s):
                     for k in range(K):
                         pulls[r, k] *= keep
             for k in range(K):
-                pulls[s, k] = rate * unit * dlam[k]
-            if readout_rate > 0.0:
-                for k in range(K):
-                    v[k] = keep_v * v[k] - readout_rate / N * dv[k]
+                pulls[s, k] = step.pull[done + s, 0] * unit * dlam[k]
+            move_readout(v, dv, N, step.keep_readout[done + s], step.pull_readout[done + s])
         change = np.dot(np.ascontiguousarray(pulls[:S].T), X)
         for k in range(K):
             for i in range(N):
-                W[k, i] = shrink * W[k, i] - change[k, i]
+                W[0, k, i] = shrink * W[0, k, i] - change[k, i]
         done += S
 
 
 @kept(nogil=True)
-def redraw(parts, means, root, noise, rng, X, drawn):  # pragma: no cover - compiled
-    """The first inputs (count, N) and labels of a run, in the order in which both engines draw them."""
-    cumulative, spread, labels = parts
+def redraw(sampler, noise, rng, X, drawn):  # pragma: no cover - compiled
+    """The first inputs (count, N) and labels of a run, in the order in which all ways draw them."""
     for s in range(len(X)):
-        c = component(cumulative, len(means), rng)
-        drawn[s] = labels[c]
-        fill(X[s], c, spread, root, means, rng)
+        c = component(sampler.cumulative, len(sampler.means), rng)
+        drawn[s] = sampler.labels[c]
+        fill(X[s], c, sampler.spread, sampler.root, sampler.means, rng)
         if noise > 0.0:
             rng.standard_normal()
 
 
 @loop(nogil=True)
 def mean_loss(value, W, B, rows, v, u):  # pragma: no cover - compiled
-    """Mean of the loss over all rows."""
+    """Mean of the loss over all rows, of weights W (K, N)."""
     lam, nu = np.empty(len(W)), np.empty(len(B))
     unit = 1.0 / np.sqrt(W.shape[1])
     total = 0.0

@@ -32,9 +32,7 @@ from numpy.typing import NDArray
 from scipy.integrate import DOP853
 from tqdm.auto import tqdm
 
-from ..algorithms import OnlineSGD
 from ..averages import Averages, ClosedForm, LossQuadrature, Method
-from ..data import HiddenManifold
 from ..interface.errors import InputError, NumericalError
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
@@ -42,22 +40,16 @@ from ..trajectory.dataset import Trajectory, assemble
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
+STRONG = "strong-mixture"  # name of this system of equations
 WEAK = 0.2  # strength up to which one covariance serves all components (tests measure what it costs)
 # a step of the fluctuations is this share of the time, counted from FIRST/rate before the start, and at most LONGEST
 # over the fastest rate of H, of which Heun's method is stable up to one
 GROWTH, FIRST, LONGEST = 0.2, 0.02, 0.4
 LARGEST = 4e7  # numbers in Ξ, of which a step takes a few seconds
-LEAP = 0.5  # share of its way that one step may move a fast mean, ηA, before a differential equation fails (tests)
+STEP_RATIO = (
+    0.5  # share of its way that one step may move a fast mean, ηA, before a differential equation fails (tests)
+)
 BUDGET = 30_000  # evaluations of the averages
-
-
-def strong(problem: Problem, start: Start) -> float | None:
-    """The strength of a mixture of latents that is beyond one covariance for all components, else None."""
-    data = problem.data
-    if not isinstance(data, HiddenManifold) or not data.has_means or start.size is None:
-        return None
-    strength = data.at(start.size).strength
-    return strength if strength > WEAK else None
 
 
 class Drift:
@@ -65,21 +57,22 @@ class Drift:
 
     def __init__(self, problem: Problem, start: Start, how: ClosedForm | LossQuadrature) -> None:
         data, W, B = problem.data, start.student, start.teacher
-        assert isinstance(data, HiddenManifold) and W is not None and B is not None
+        assert W is not None and B is not None
         self.how, self.parts = how, data.at(W.shape[1]).parts
         self.K, self.N, self.B = *W.shape, B
-        self.rate, self.decay, self.readout_rate = (
-            problem.algorithm.rate,
-            problem.algorithm.decay,
-            problem.readout_rate,
-        )
+        self.update, self.decay = problem.update, problem.algorithm.decay
+        self.until = np.inf  # the next knot of the rates
         self.rows = self.parts.teacher_rows(B)
         self.teacher = self.parts.teacher_fields(B)
         self.extra = np.zeros((len(self.parts.weights), self.K, self.K))  # Tr Φ^s Ξ/N
         self.slope = np.zeros_like(self.extra)  # its derivative, from time `since` on
-        self.noise = self.rate if isinstance(problem.algorithm, OnlineSGD) else 0.0
         self.gram = self.parts.mean @ self.parts.mean.T / self.N
         self.since, self.evaluations = 0.0, 0
+
+    def rates(self, t: float) -> tuple[float, float]:
+        """η and η_v at a time."""
+        flow = self.update.flow(t, self.until)
+        return float(flow.P[0]), float(flow.P_readout[0])
 
     def unpack(self, y: Array) -> tuple[Array, Array, Array]:
         """W̄ (K, N), v (K,) and M (PK, PK): views of the state."""
@@ -108,8 +101,9 @@ class Drift:
         for s, (p, a) in enumerate(zip(self.parts.weights, each, strict=True)):
             pull += p * (a.D[:, :K] @ through[s] + a.D[:, K:] @ self.rows[s] + root * a.E * self.parts.mean[s])
             dv += p * a.dv
-        dM = self.rate * self._means(M, each)
-        return np.concatenate([-self.rate * pull.ravel(), -self.readout_rate * dv, dM.ravel()])
+        rate, readout_rate = self.rates(t)
+        dM = rate * self._means(M, each, rate * self.update.noise)
+        return np.concatenate([-rate * pull.ravel(), -readout_rate * dv, dM.ravel()])
 
     def pull_of_means(self, each: list[Averages]) -> Array:
         """A, (PK, PK)."""
@@ -119,14 +113,14 @@ class Drift:
             A[:, :, s] = p * np.multiply.outer(self.gram[:, s], a.D[:, :K])
         return A.reshape(P * K, P * K)
 
-    def _means(self, M: Array, each: list[Averages]) -> Array:
-        """dM/dt over η, (PK, PK)."""
+    def _means(self, M: Array, each: list[Averages], noise: float) -> Array:
+        """dM/dt over η, (PK, PK); noise is η, or zero for gradient flow."""
         K, P, g = self.K, len(each), self.gram
         B = np.zeros((P, K, P, K))
         for s, (p, a) in enumerate(zip(self.parts.weights, each, strict=True)):
             B += p * np.einsum("i,j,kl->ikjl", g[:, s], g[:, s], a.S)
         pull = self.pull_of_means(each) @ M
-        return self.N * (self.noise * B.reshape(M.shape) - pull - pull.T) - 2 * self.decay * M
+        return self.N * (noise * B.reshape(M.shape) - pull - pull.T) - 2 * self.decay * M
 
 
 class Fluctuations:
@@ -135,8 +129,7 @@ class Fluctuations:
     def __init__(self, drift: Drift, problem: Problem) -> None:
         K, N, parts = drift.K, drift.N, drift.parts
         data = problem.data
-        assert isinstance(data, HiddenManifold)
-        self.rate, self.decay = drift.rate, drift.decay
+        self.decay = drift.decay
         self.weights = parts.weights
         self.Phi = [parts.covariance(s).astype(np.float32) for s in range(len(parts.weights))]
         self.largest = [_largest(phi) for phi in self.Phi]
@@ -149,13 +142,14 @@ class Fluctuations:
         """Tr Φ^s Ξ_kl/N, (P, K, K)."""
         return np.array([_traces(phi, Xi) for phi in self.Phi])
 
-    def fastest(self, each: list[Averages]) -> float:
+    def fastest(self, each: list[Averages], rate: float) -> float:
         """A bound of the rate at which Ξ relaxes."""
         K = len(self.Xi)
         parts = zip(self.weights, self.largest, each, strict=True)
-        return self.rate * (sum(p * top * np.linalg.norm(a.D[:, :K], 2) for p, top, a in parts) + self.decay)
+        return rate * (sum(p * top * np.linalg.norm(a.D[:, :K], 2) for p, top, a in parts) + self.decay)
 
-    def derivative(self, Xi: Single, each: list[Averages]) -> Single:
+    def derivative(self, Xi: Single, each: list[Averages], rate: float) -> Single:
+        """dΞ/dt at a rate."""
         K, N = Xi.shape[:2]
         flat = Xi.reshape(K, N * K * N)
         out = np.zeros((K, N, K * N), np.float32)
@@ -165,12 +159,12 @@ class Fluctuations:
                 out[k] += phi @ mixed[k]
         full = out.reshape(K, N, K, N)
         full += full.transpose(2, 3, 0, 1).copy()
-        full *= -self.rate
-        full -= np.float32(2 * self.rate * self.decay) * Xi
+        full *= -rate
+        full -= np.float32(2 * rate * self.decay) * Xi
         for p, phi, a in zip(self.weights, self.Phi, each, strict=True):
             for k in range(K):
                 for l in range(K):
-                    full[k, :, l] += np.float32(self.rate**2 * p * a.S[k, l]) * phi
+                    full[k, :, l] += np.float32(rate**2 * p * a.S[k, l]) * phi
         return full
 
 
@@ -191,11 +185,10 @@ class _Run:
     """One solution: mean weights, fluctuations, and what is kept of them at the times asked for."""
 
     def __init__(self, problem: Problem, start: Start, how: ClosedForm | LossQuadrature, rtol: float) -> None:
-        assert isinstance(problem.data, HiddenManifold) and start.student is not None
+        assert start.student is not None
         self.problem, self.start, self.how = problem, start, how
         self.drift = Drift(problem, start, how)
-        noisy = isinstance(problem.algorithm, OnlineSGD)
-        self.cloud = Fluctuations(self.drift, problem) if noisy else None
+        self.covariance = Fluctuations(self.drift, problem) if problem.update.noise else None
         n = self.drift.K * len(self.drift.parts.weights)
         y = np.concatenate([start.student.ravel(), start.v, np.zeros(n * n)])
         self.solver = DOP853(self.drift, 0.0, y, 1.0, rtol=rtol, atol=rtol * 1e-2)
@@ -207,35 +200,41 @@ class _Run:
 
     def follow(self, times: Array, stride: float, bar: tqdm[Any]) -> Trajectory:
         """Go through all times, with steps of the fluctuations `stride` times their usual length."""
+        knots = self.drift.update.knots
         for target in times.tolist():
             while self.solver.t < target:
                 before = self.solver.t
-                self._step(target, stride, times)
+                ahead = knots[knots > before]
+                self.drift.until = float(ahead[0]) if ahead.size else np.inf
+                self._step(min(target, self.drift.until), stride, times)
                 bar.update(self.solver.t - before)
             self._keep()
         return self._trajectory(times)
 
     def _step(self, target: float, stride: float, times: Array) -> None:
         """One step of the fluctuations towards the target, with the mean weights in between."""
-        drift, cloud, t = self.drift, self.cloud, self.solver.t
-        if cloud is None:
+        drift, covariance, t = self.drift, self.covariance, self.solver.t
+        if covariance is None:
             self._move(target, times)
             return
+        rate = drift.rates(t)[0]
         before = drift.averages(t, self.solver.y)[2]
-        leap = drift.rate * float(np.abs(np.linalg.eigvals(drift.pull_of_means(before))).max())
-        if leap > LEAP:
-            reason = f"one step moves the mean of a field by {leap:.2g} of its way, too far for an equation in time"
-            raise self._stopped(f"{reason} (at most {LEAP:g})", "m", times)
-        h = stride * min(GROWTH * (t + FIRST / drift.rate), LONGEST / cloud.fastest(before))
+        ratio = rate * float(np.abs(np.linalg.eigvals(drift.pull_of_means(before))).max())
+        if ratio > STEP_RATIO:
+            reason = f"one step moves the mean of a field by {ratio:.2g} of its way, too far for an equation in time"
+            raise self._stopped(f"{reason} (at most {STEP_RATIO:g})", "m", times)
+        h = stride * LONGEST / max(covariance.fastest(before, rate), 1e-300)
+        h = min(h, stride * GROWTH * (t + FIRST / max(rate, 1e-300)))
         end = t + h if t + h < target * (1 - 1e-9) else target
         h = end - t
-        change = cloud.derivative(cloud.Xi, before)
-        drift.slope = cloud.traces(change)
+        change = covariance.derivative(covariance.Xi, before, rate)
+        drift.slope = covariance.traces(change)
         self._move(end, times)
         after = drift.averages(end, self.solver.y)[2]
-        guess = np.add(cloud.Xi, np.float32(h) * change, dtype=np.float32)
-        cloud.Xi += np.float32(h / 2) * (change + cloud.derivative(guess, after))
-        drift.extra, drift.since = cloud.traces(cloud.Xi), end
+        guess = np.add(covariance.Xi, np.float32(h) * change, dtype=np.float32)
+        last = covariance.derivative(guess, after, drift.rates(end)[0])
+        covariance.Xi += np.float32(h / 2) * (change + last)
+        drift.extra, drift.since = covariance.traces(covariance.Xi), end
         drift.slope = np.zeros_like(drift.slope)
         if not np.abs(drift.extra).max() < LIMIT:
             raise self._stopped("the fluctuations of the weights grew without bound", "Q", times)
@@ -258,7 +257,7 @@ class _Run:
 
     def _stopped(self, reason: str, quantity: str, times: Array) -> NumericalError:
         return NumericalError(
-            f"macro: {reason} at time {self.solver.t:.6g}; reduce rate (now {self.drift.rate:g}) or stop earlier",
+            f"macro: {reason} at time {self.solver.t:.6g}; reduce rate (now {self.drift.rates(self.solver.t)[0]:g}) or stop earlier",
             quantity=quantity,
             time=float(self.solver.t),
             partial=self._trajectory(times) if self.kept else None,
@@ -269,8 +268,8 @@ class _Run:
         W, _, each = drift.averages(self.solver.t, y)
         turned = self.turned(W)
         Q = (turned * self.omega) @ turned.T / drift.N
-        if self.cloud is not None:
-            Q = Q + _traces(self.cloud.standard, self.cloud.Xi)
+        if self.covariance is not None:
+            Q = Q + _traces(self.covariance.standard, self.covariance.Xi)
         means = self.start.m.shape[2]
         m = (W @ drift.parts.mean.T / np.sqrt(drift.N))[:, :means]
         error = float(drift.parts.weights @ [a.error for a in each])
@@ -283,17 +282,25 @@ class _Run:
         return assemble("macro", problem, start, at, Q, R, m, v, how, levels=None, errors=errors, cost=cost)
 
 
-def solve_conditional(problem: Problem, start: Start, times: Array, how: Method, accuracy: float | None) -> Trajectory:
+def solve_strong_mixture(
+    problem: Problem, start: Start, times: Array, how: Method, accuracy: float | None
+) -> Trajectory:
     """The equations above, from the weights of `start`; see `overlaps.solve`."""
     began = clock.perf_counter()
-    if not isinstance(problem.data, HiddenManifold):
-        raise InputError("system: the conditional equations are for a HiddenManifold; use system='levels'")
+    if not problem.data.reads_latent:
+        raise InputError("system: the equations of strong mixtures are for a HiddenManifold; use system='levels'")
     if start.student is None or start.teacher is None:
-        raise InputError("start: the conditional equations follow weights; use draw or Start.from_weights")
+        raise InputError("start: the equations of strong mixtures follow weights; use draw or Start.from_weights")
+    update = problem.update
+    if update.rule.rows > 1 or update.batch > 1:
+        raise InputError(
+            "algorithm: the equations of strong mixtures are for one sample a step and no momentum, since the means of "
+            f"their fields move within a few steps, got {problem.algorithm!r:.120}; use train"
+        )
     if not isinstance(how, (ClosedForm, LossQuadrature)):
         raise InputError("system: these averages are for inputs of mean zero; use system='levels'")
     K, N = start.student.shape
-    if isinstance(problem.algorithm, OnlineSGD) and (K * N) ** 2 > LARGEST:
+    if update.noise and (K * N) ** 2 > LARGEST:
         raise InputError(
             f"size: the fluctuations of {K} units of {N} inputs are {(K * N) ** 2:.1e} numbers and hours of work; use "
             f"a size of at most {LARGEST**0.5 / K:.0f}, or GradientFlow, which has none"
@@ -331,8 +338,8 @@ def _twice(
         fine = _Run(problem, start, how, 1e-5).follow(times, 1.0, bar)
     relative: dict[str, float] = {}
     for name in fine.variables:
-        apart = float(np.abs(fine.data[name] - rough.data[name]).max())
-        fine.data[name].attrs["accuracy"] = apart
-        relative[name] = apart / max(float(np.abs(fine.data[name]).max()), 1e-3)
+        difference = float(np.abs(fine.data[name] - rough.data[name]).max())
+        fine.data[name].attrs["accuracy"] = difference
+        relative[name] = difference / max(float(np.abs(fine.data[name]).max()), 1e-3)
     worst = max(relative, key=lambda name: relative[name])
     return fine, worst, relative[worst]

@@ -22,7 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..activations import Activation, activation
-from ..algorithms import FullBatch, GiantStep, GradientFlow, OnlineSGD
+from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, OnlineSGD, Update
+from ..algorithms.schedules import SCHEDULES
 from ..compiled.named import named
 from ..data import (
     MODELS,
@@ -48,7 +49,9 @@ ROLES: spec.Roles = {
     "spectrum": SPECTRA,
     "teacher": (Committee,),
     "student": (Committee, Softmax),
-    "algorithm": (OnlineSGD, GradientFlow, FullBatch),
+    "algorithm": tuple(sorted(ALGORITHMS, key=lambda kind: kind is not OnlineSGD)),
+    "rate": SCHEDULES,
+    "readout_rate": SCHEDULES,
 }
 
 
@@ -164,7 +167,8 @@ class Problem:
             return
         if not (isinstance(student, Committee) and student.train_readout and student.activation == "relu"):
             return
-        if decay == 0 or self.loss != "logistic" or self.readout_rate != self.algorithm.rate:
+        same = self.algorithm.readout_rate in (None, self.algorithm.rate)
+        if decay == 0 or self.loss != "logistic" or not same:
             return
         limit = largest_pull(data.mean_gram(np.ones(1))[0], *data.components)
         if decay >= limit:
@@ -185,25 +189,42 @@ class Problem:
         return np.zeros(0) if self.teacher is None else self.teacher.readouts
 
     @property
-    def readout_rate(self) -> float:
-        """η_v in force: zero where the readout is fixed, `rate` where none was given."""
-        if not self.student.train_readout:
-            return 0.0
-        given = self.algorithm.readout_rate
-        return self.algorithm.rate if given is None else given
+    def update(self) -> Update:
+        """The step of a one-pass algorithm, with the rates of both layers; full batches have none."""
+        if not hasattr(self.algorithm, "update"):
+            raise InputError(
+                f"algorithm: this is for one-pass training, got {type(self.algorithm).__name__}; use OnlineSGD or "
+                "GradientFlow, or solve"
+            )
+        return self.algorithm.update(self.student.train_readout)
+
+    def plain_sgd(self, who: str) -> OnlineSGD | GradientFlow:
+        """The algorithm, for what is written for one-pass SGD at constant rates, one sample a step, without momentum.
+
+        who: what asks; everything else is refused in its name.
+        """
+        algorithm = self.algorithm
+        if not algorithm.plain:
+            raise InputError(
+                f"algorithm: {who} is for one-pass SGD at constant rates with one sample a step and no momentum, got "
+                f"{' '.join(repr(algorithm).split()):.120}; use solve"
+            )
+        assert isinstance(algorithm, (OnlineSGD, GradientFlow))
+        return algorithm
 
     @property
     def committees(self) -> tuple[Committee, Committee]:
-        """Student and teacher of a problem that has both, reading the same inputs of mean zero; others are refused."""
-        if isinstance(self.algorithm, FullBatch):
-            raise InputError(
-                "algorithm: this is for one-pass training, got FullBatch; use OnlineSGD or GradientFlow, or solve"
-            )
-        blind = self.data.has_means or self.data.reads_latent
+        """Student and teacher of a problem that has both, reading the same inputs of mean zero; others are refused.
+
+        The algorithm must be one-pass SGD at constant rates, with one sample a step and no momentum.
+        """
+        self.plain_sgd("this law")
+        data = self.data
+        blind = data.has_means or data.reads_latent or data.components.weights.size > 1
         if not isinstance(self.student, Committee) or self.teacher is None or blind:
             raise InputError(
-                "problem: this is for a committee that learns from a committee on the same inputs of mean zero, got "
-                f"{self.describe_networks()} on {self.data!r:.80}; use solve"
+                "problem: this is for a committee that learns from a committee on the same Gaussian inputs of mean "
+                f"zero, got {self.describe_networks()} on {self.data!r:.80}; use solve"
             )
         return self.student, self.teacher
 

@@ -24,7 +24,7 @@ import hashlib
 import os
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,7 @@ from ...interface.checks import array, number, whole
 from ...interface.errors import InputError, unknown
 from .. import features as matrices
 from ..covariance import true_or_false
-from ..inputs import Components, TeacherFields
+from ..inputs import Components, Shared, TeacherFields
 from ..latent import Conditional, LatentMixture
 from ..nonlinearity import GaussianEquivalent, Nonlinearity, gaussian_equivalent, nonlinearity
 from ..realised import Realised
@@ -45,7 +45,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class HiddenManifold:
+class HiddenManifold(Shared):
     """Inputs that are a non-linear function of random features of a latent, which the teacher reads.
 
     Parameters
@@ -104,7 +104,6 @@ class HiddenManifold:
             )
         put("centre", true_or_false(self.centre))
         put("seed", whole("seed", self.seed, least=0))
-        put("_sizes", {})
         equivalent = self.equivalent
         variance = equivalent.c - equivalent.a**2
         if variance > 1e6:
@@ -203,18 +202,16 @@ class HiddenManifold:
 
     def at(self, size: int) -> Realised:
         """The manifold at size N."""
-        size = whole("size", size, least=2)
-        kept: dict[int, Realised] = self._sizes  # type: ignore[attr-defined]
-        if size not in kept:
-            D = self.teacher_size(size)
-            if max(D, size) > 2e4:
-                raise InputError(
-                    f"size: features of {D} x {size} take minutes and gigabytes to diagonalise; use a smaller size, or "
-                    "latent_ratio= and Start.from_overlaps for infinite size"
-                )
-            F = self.matrix if self._given else matrices.draw(str(self.features), D, size, self.seed)
-            kept[size] = Realised(self, F)
-        return kept[size]
+        return _realised(self, whole("size", size, least=2))
+
+    def check_theory(self, size: int | None) -> None:
+        """Refuse a size at which the inputs are not equivalent to Gaussian ones."""
+        if size is not None:
+            self.at(size).check_equivalence()
+
+    def mixture_strength(self, size: int | None) -> float:
+        """The strength of the mixture of latents, see `Realised.strength`; zero for one component."""
+        return self.at(size).strength if self.has_means and size is not None else 0.0
 
     def _limit(self) -> tuple[Array, Array]:
         """Eigenvalues s of FᵀF/D and their shares at infinite size."""
@@ -315,6 +312,18 @@ class HiddenManifold:
             size = f", D = {self.latent_dim}" if self.latent_ratio is None else f", D/N = {self.latent_ratio:g}"
         text += size + ", " + ("standard normal latent" if self.latent is None else repr(self.latent))
         return f"HiddenManifold({text}{'' if self.centre else ', not centred'})"
+
+
+@lru_cache(maxsize=8)  # diagonalising the features takes long, and every scale asks for them
+def _realised(data: HiddenManifold, size: int) -> Realised:
+    D = data.teacher_size(size)
+    if max(D, size) > 2e4:
+        raise InputError(
+            f"size: features of {D} x {size} take minutes and gigabytes to diagonalise; use a smaller size, or "
+            "latent_ratio= and Start.from_overlaps for infinite size"
+        )
+    F = data.matrix if data._given else matrices.draw(str(data.features), D, size, data.seed)
+    return Realised(data, F)
 
 
 def examples() -> tuple[HiddenManifold, ...]:

@@ -111,6 +111,11 @@ class Samples(Shared, Centred):
             raise InputError(f"source: {self._name} has changed since this was built; build it again")
         return rows
 
+    @property
+    def table(self) -> NDArray[np.float64]:  # type: ignore[override]
+        """The rows that training draws."""
+        return self.rows
+
     def __repr__(self) -> str:
         return f"Samples({self._name}: {self._axes.source})"
 

@@ -1,0 +1,120 @@
+"""The three scales of a problem. Each asks the algorithm for its engine, and nothing else.
+
+An engine is the module ``overlaps.<algorithm.engine>.engine`` with the functions `solve`, `sample` and `train` of the
+algorithms it serves: ``online`` for one-pass training, ``full_batch`` for training on all samples at every step.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from numpy.typing import ArrayLike
+
+from .start import Start, check
+from .statement import Problem
+
+if TYPE_CHECKING:
+    from ..trajectory.dataset import Trajectory
+
+
+def engine(problem: Problem) -> Any:
+    """The module that computes the three scales for the algorithm of a problem."""
+    return import_module(f"overlaps.{problem.algorithm.engine}.engine")
+
+
+def solve(
+    problem: Problem,
+    start: Start,
+    times: ArrayLike | None = None,
+    *,
+    levels: bool = False,
+    accuracy: float | None = None,
+    method: str = "auto",
+    system: str = "auto",
+) -> Trajectory:
+    """The infinite-size theory of `problem` from `start`; `Samples` are taken as Gaussian.
+
+    On a `HiddenManifold` it is that of Gaussian-equivalent inputs, with the features of `start` where it has a size. Of
+    `FullBatch` it is dynamical mean-field theory, and its kernels are in the data (see `overlaps.full_batch`).
+
+    Parameters
+    ----------
+    times: increasing times, in steps per input dimension; of `FullBatch` whole steps, all by default.
+    levels: also record the overlaps of every level (`Q_levels`, `R_levels`).
+    accuracy: largest error to accept, relative to the largest value of each variable; not reaching it is a
+        `NumericalError`. By default 1e-9 is aimed at for closed forms, 1e-6 for tensor quadrature and 1e-3 for Sobol
+        points, and the tightest solution is accepted up to 1e-6, 1e-5 and 1e-2: escaping a plateau amplifies rounding.
+        Of `FullBatch` the error is that of sampling: 1e-3 is aimed at, and accepted up to 1e-2.
+    method: how the Gaussian averages are evaluated: ``"auto"``, ``"closed"`` or ``"quadrature"``; how the responses of
+        `FullBatch` are: ``"auto"``, ``"stein"`` or (for smooth losses) ``"response"``.
+    system: ``"levels"``; ``"moments"`` for the moment hierarchy of the papers, which is good for few levels only;
+        ``"strong-mixture"`` for the equations of strong mixtures of latents (see `overlaps.online.strong_mixture`),
+        accurate to 1e-2 if no `accuracy` is named; or ``"auto"``: strong-mixture for these, levels otherwise.
+    """
+    check(problem, start)
+    options = {"levels": levels, "accuracy": accuracy, "method": method, "system": system}
+    return engine(problem).solve(problem, start, times, **options)
+
+
+def sample(
+    problem: Problem,
+    start: Start,
+    times: ArrayLike | None = None,
+    runs: int = 100,
+    seed: int = 0,
+    *,
+    method: str = "exact",
+    levels: bool = False,
+    kernels: bool = False,
+    progress: bool = True,
+) -> Trajectory:
+    """Independent runs of the overlap chain at size `start.size`.
+
+    Equal in law to `train` for Gaussian inputs, whatever the size and the loss; the cost of a step grows with the
+    number of levels but not with the number of dimensions. `Samples` are taken as Gaussian. Of `FullBatch` the data
+    matrix is never formed, at a cost that grows as N instead of N² (see `overlaps.full_batch`).
+
+    Parameters
+    ----------
+    times: increasing times, in steps per input dimension; of `FullBatch` whole steps, all by default.
+    runs, seed: number of independent runs; the same seed gives the same bits.
+    method: ``"exact"``, or ``"diffusion"`` for the approximation of large N, drift plus Gaussian noise, whose cost does
+        not grow with the number of steps (see `overlaps.online.diffusion`).
+    levels: also record the overlaps of every level.
+    kernels: of `FullBatch`, also record the overlaps of every two steps, V_theta and V_omega.
+    """
+    check(problem, start)
+    options = {"method": method, "levels": levels, "kernels": kernels, "progress": progress}
+    return engine(problem).sample(problem, start, times, runs, seed, **options)
+
+
+def train(
+    problem: Problem,
+    start: Start,
+    times: ArrayLike | None = None,
+    runs: int = 4,
+    seed: int = 0,
+    *,
+    levels: bool = False,
+    kernels: bool = False,
+    observe: Any = None,
+    progress: bool = True,
+) -> Trajectory:
+    """Real training runs from the weights of `start`, with fresh samples in each.
+
+    On `Samples` the inputs are rows of the data set, drawn with replacement, and `error` is the mean over all its rows.
+
+    Parameters
+    ----------
+    times: increasing times, in steps per input dimension; of `FullBatch` whole steps, all by default.
+    runs, seed: number of independent runs; the same seed gives the same bits.
+    levels: also record the overlaps of every level.
+    kernels: of `FullBatch`, also record the overlaps of every two steps, V_theta and V_omega.
+    observe: what else to observe on the way, such as `overlaps.spectra.Observer`, at its own times (which must be among
+        `times`) or at all of them, at whole steps; what it sees is in the data of the trajectory, along the dimension
+        `observed`.
+    """
+    check(problem, start)
+    options = {"levels": levels, "kernels": kernels, "observe": observe, "progress": progress}
+    return engine(problem).train(problem, start, times, runs, seed, **options)
