@@ -27,6 +27,7 @@ from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
 from .runs import Observed, Visit, record, refuse_kernels
 from .steps import BLOCK, Sampler, Task, blocked, direct, given, mean_loss, redraw
+from .strong_mixture import latent_inputs
 
 Array = NDArray[np.float64]
 BLOCKED_FROM = 12  # student units from which blocks are faster (make bench measures it)
@@ -147,7 +148,7 @@ class HiddenWeights(Weights):
     ) -> None:
         super().__init__(problem, start, observer, watched)
         _, K, N = self.W.shape
-        self.realised = problem.data.at(N)
+        self.realised = latent_inputs(problem).at(N)
         self.how = method_for(problem, start.u)
         self.measures_error = problem.data.has_means
         batch = self.update.batch

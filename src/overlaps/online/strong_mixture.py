@@ -33,6 +33,7 @@ from scipy.integrate import DOP853
 from tqdm.auto import tqdm
 
 from ..averages import Averages, ClosedForm, LossQuadrature, Method
+from ..data import HiddenManifold
 from ..interface.errors import InputError, NumericalError
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
@@ -52,11 +53,18 @@ STEP_RATIO = (
 BUDGET = 30_000  # evaluations of the averages
 
 
+def latent_inputs(problem: Problem) -> HiddenManifold:
+    """The inputs of a problem, which must be features of a latent."""
+    if not isinstance(problem.data, HiddenManifold):
+        raise InputError("system: the equations of strong mixtures are for a HiddenManifold; use system='levels'")
+    return problem.data
+
+
 class Drift:
     """The mean weights: fields and derivative at a state y = (W̄, v, M) for given fluctuations Ξ."""
 
     def __init__(self, problem: Problem, start: Start, how: ClosedForm | LossQuadrature) -> None:
-        data, W, B = problem.data, start.student, start.teacher
+        data, W, B = latent_inputs(problem), start.student, start.teacher
         assert W is not None and B is not None
         self.how, self.parts = how, data.at(W.shape[1]).parts
         self.K, self.N, self.B = *W.shape, B
@@ -128,12 +136,11 @@ class Fluctuations:
 
     def __init__(self, drift: Drift, problem: Problem) -> None:
         K, N, parts = drift.K, drift.N, drift.parts
-        data = problem.data
         self.decay = drift.decay
         self.weights = parts.weights
         self.Phi = [parts.covariance(s).astype(np.float32) for s in range(len(parts.weights))]
         self.largest = [_largest(phi) for phi in self.Phi]
-        realised = data.at(N)
+        realised = latent_inputs(problem).at(N)
         omega = np.repeat(realised.eigenvalues, realised.dimensions)
         self.standard = ((realised.basis * omega) @ realised.basis.T).astype(np.float32)
         self.Xi = np.zeros((K, N, K, N), np.float32)
@@ -192,7 +199,7 @@ class _Run:
         n = self.drift.K * len(self.drift.parts.weights)
         y = np.concatenate([start.student.ravel(), start.v, np.zeros(n * n)])
         self.solver = DOP853(self.drift, 0.0, y, 1.0, rtol=rtol, atol=rtol * 1e-2)
-        realised = problem.data.at(self.drift.N)
+        realised = latent_inputs(problem).at(self.drift.N)
         self.omega = np.repeat(realised.eigenvalues, realised.dimensions)
         self.turned = problem.data.turned
         self.teacher_rows = problem.data.teacher_rows(self.drift.B, self.drift.N)
@@ -256,8 +263,9 @@ class _Run:
         solver.h_abs = max(solver.h_abs, wanted)  # the last step was shortened to land on `end`
 
     def _stopped(self, reason: str, quantity: str, times: Array) -> NumericalError:
+        rate = self.drift.rates(self.solver.t)[0]
         return NumericalError(
-            f"macro: {reason} at time {self.solver.t:.6g}; reduce rate (now {self.drift.rates(self.solver.t)[0]:g}) or stop earlier",
+            f"macro: {reason} at time {self.solver.t:.6g}; reduce rate (now {rate:g}) or stop earlier",
             quantity=quantity,
             time=float(self.solver.t),
             partial=self._trajectory(times) if self.kept else None,
@@ -287,8 +295,7 @@ def solve_strong_mixture(
 ) -> Trajectory:
     """The equations above, from the weights of `start`; see `overlaps.solve`."""
     began = clock.perf_counter()
-    if not problem.data.reads_latent:
-        raise InputError("system: the equations of strong mixtures are for a HiddenManifold; use system='levels'")
+    latent_inputs(problem)
     if start.student is None or start.teacher is None:
         raise InputError("start: the equations of strong mixtures follow weights; use draw or Start.from_weights")
     update = problem.update

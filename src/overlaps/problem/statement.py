@@ -16,13 +16,13 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..activations import Activation, activation
-from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, OnlineSGD, Update
+from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, OnlineSGD, TimeDependent, Update
 from ..algorithms.schedules import SCHEDULES
 from ..compiled.named import named
 from ..data import (
@@ -58,6 +58,14 @@ ROLES: spec.Roles = {
 def _known(part: str, name: str, student: str | None, teacher: str | None) -> Any:
     """A part of the loss of that name for committees of activations of these names, compiled."""
     return loss(name).compiled(part, *(None if g is None else activation(g) for g in (student, teacher)))
+
+
+class PlainSGD(NamedTuple):
+    """Constant rates of both layers, and the decay."""
+
+    rate: float
+    readout_rate: float
+    decay: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -191,26 +199,28 @@ class Problem:
     @property
     def update(self) -> Update:
         """The step of a one-pass algorithm, with the rates of both layers; full batches have none."""
-        if not hasattr(self.algorithm, "update"):
+        if isinstance(self.algorithm, FullBatch):
             raise InputError(
                 f"algorithm: this is for one-pass training, got {type(self.algorithm).__name__}; use OnlineSGD or "
                 "GradientFlow, or solve"
             )
         return self.algorithm.update(self.student.train_readout)
 
-    def plain_sgd(self, who: str) -> OnlineSGD | GradientFlow:
-        """The algorithm, for what is written for one-pass SGD at constant rates, one sample a step, without momentum.
+    def plain_sgd(self, who: str) -> PlainSGD:
+        """The rates, for what is written for one-pass SGD at constant rates, one sample a step, without momentum.
 
-        who: what asks; everything else is refused in its name.
+        who: what asks for them; any other algorithm is refused in its name.
         """
         algorithm = self.algorithm
-        if not algorithm.plain:
+        constant = not any(isinstance(r, TimeDependent) for r in (algorithm.rate, algorithm.readout_rate))
+        if not (algorithm.plain and constant):
             raise InputError(
                 f"algorithm: {who} is for one-pass SGD at constant rates with one sample a step and no momentum, got "
                 f"{' '.join(repr(algorithm).split()):.120}; use solve"
             )
-        assert isinstance(algorithm, (OnlineSGD, GradientFlow))
-        return algorithm
+        rate, readout = algorithm.rate, algorithm.readout_rate
+        assert not isinstance(rate, TimeDependent) and not isinstance(readout, TimeDependent)
+        return PlainSGD(rate, rate if readout is None else readout, algorithm.decay)
 
     @property
     def committees(self) -> tuple[Committee, Committee]:
