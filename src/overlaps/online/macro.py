@@ -1,9 +1,10 @@
 """Macro: the limit N → ∞, an ordinary differential equation per eigenvalue of the input covariance.
 
-The equation is in `overlaps.online.motion`, or in moments of the covariance in `overlaps.online.moments`. It is integrated by an
-explicit Runge-Kutta method of order 8 (5 where averages jump), or the implicit one of `overlaps.online.implicit` where levels
-are fast and times long; either lands on every requested time (no interpolation). The whole solution is computed twice,
-with a looser tolerance and a coarser average the second time; their difference is the accuracy stated.
+The equation is in `overlaps.online.motion`, or in moments of the covariance in `overlaps.online.moments`. It is
+integrated by an explicit Runge-Kutta method of order 8 (5 where averages jump), or the implicit one of
+`overlaps.online.implicit` where levels are fast and times long; either lands on every requested time (no
+interpolation). The whole solution is computed twice, with a looser tolerance and a coarser average the second time;
+their difference is the accuracy stated.
 """
 
 from __future__ import annotations
@@ -126,8 +127,8 @@ def solve(
     method: how the Gaussian averages are evaluated: ``"auto"``, ``"closed"`` or ``"quadrature"``; how the responses of
         `FullBatch` are: ``"auto"``, ``"stein"`` or (for smooth losses) ``"response"``.
     system: ``"levels"``; ``"moments"`` for the moment hierarchy of the papers, which is good for few levels only;
-        ``"conditional"`` for the equations of strong mixtures of latents (see `overlaps.online.strong_mixture`), accurate to 1e-2
-        if no `accuracy` is named; or ``"auto"``: conditional for these, levels otherwise.
+        ``"conditional"`` for the equations of strong mixtures of latents (see `overlaps.online.strong_mixture`),
+        accurate to 1e-2 if no `accuracy` is named; or ``"auto"``: conditional for these, levels otherwise.
     """
     began = clock.perf_counter()
     check(problem, start)

@@ -23,7 +23,7 @@ from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ..algorithms import FullBatch
-from ..compiled import loop
+from ..compiled.functions import loop
 from ..data.square_roots import coordinates
 from ..interface.errors import InputError, unknown
 from ..problem.start import Start, check

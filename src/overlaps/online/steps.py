@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ..compiled import kept, loop
+from ..compiled.functions import kept, loop
 from .draws import component, fill
 
 BLOCK = 32  # samples in a block
