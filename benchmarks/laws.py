@@ -6,7 +6,7 @@ import numpy as np
 
 import overlaps as ov
 
-from .online.micro import runner
+from .micro import runner
 from .table import Row, at_least, duration, times
 from .timing import race
 

@@ -10,7 +10,7 @@ from numba import njit
 import overlaps as ov
 from overlaps.online.meso import Chain
 
-from .online.micro import runner
+from .micro import runner
 from .problems import committee, generator
 from .table import Row, at_least, at_most, duration, share, times
 from .timing import race

@@ -7,8 +7,8 @@ import numpy as np
 import overlaps as ov
 from overlaps.online.diffusion import Diffusion
 
-from .online.meso import chain
-from .online.micro import runner
+from .meso import chain
+from .micro import runner
 from .problems import classes, generator
 from .table import Row, at_least, duration
 from .timing import race

@@ -6,9 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from re import DOTALL, sub
 
-from . import averages, full_batch, latency, laws, manifold, mixtures, spectra
-from . import giant_step as one_step
-from .online import macro, meso, micro
+from . import averages, full_batch, giant_step, latency, laws, macro, manifold, meso, micro, mixtures, spectra
 from .table import Row, as_markdown, as_readme, as_text, machine, summary
 
 Benchmark = Callable[[bool], list[Row]]
@@ -21,7 +19,7 @@ SUITE: dict[str, tuple[Benchmark, ...]] = {
     "Gaussian averages": (averages.closed_forms, averages.rules),
     "Mixtures: classes": (mixtures.scales, mixtures.diffusion),
     "Full batch": (full_batch.scales, full_batch.horizon),
-    "One giant step": (one_step.experiment,),
+    "One giant step": (giant_step.experiment,),
     "Spectra: outliers along training": (spectra.blocks, spectra.gram, spectra.stopping),
     "The five slowest things users do, and the limits they sit at": (
         latency.first_answers,

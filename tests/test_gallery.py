@@ -13,12 +13,8 @@ import overlaps as ov
 import workers
 from overlaps import papers
 from overlaps.papers import gallery
-from overlaps.papers.fingerprint import closure
 
 FOLDER = Path(__file__).parents[1] / "docs" / "gallery"
-MODULES = sorted(
-    {f.make.__module__.removeprefix("overlaps.") for p in papers.papers().values() for f in p.figures.values()}
-)
 
 
 class Drawings:
@@ -53,7 +49,7 @@ class Drawings:
 def fake(monkeypatch: pytest.MonkeyPatch) -> Drawings:
     drawings = Drawings()
     monkeypatch.setattr(gallery, "papers", lambda: {"fake": drawings.paper})
-    monkeypatch.setattr(gallery, "fingerprint", lambda module: "first")
+    monkeypatch.setattr(gallery, "code_digest", lambda handle: "first")
     return drawings
 
 
@@ -76,7 +72,7 @@ def test_a_figure_is_drawn_once(fake: Drawings, tmp_path: Path) -> None:
 
 def test_changed_code_is_drawn_again(fake: Drawings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     draw(tmp_path)
-    monkeypatch.setattr(gallery, "fingerprint", lambda module: "second")
+    monkeypatch.setattr(gallery, "code_digest", lambda handle: "second")
     assert counts(draw(tmp_path)) == (2, 0, [])
     (tmp_path / "fake-fig2.json").write_text('{"code": "sec')  # as one that was being written
     assert counts(draw(tmp_path)) == (1, 1, [])
@@ -99,7 +95,7 @@ def test_what_fails_when_drawn_again_keeps_its_old_picture(
     fake: Drawings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     draw(tmp_path)
-    monkeypatch.setattr(gallery, "fingerprint", lambda module: "second")
+    monkeypatch.setattr(gallery, "code_digest", lambda handle: "second")
     fake.trouble = ov.InputError("no such thing")
     assert counts(draw(tmp_path)) == (1, 0, ["fake-fig2"])
     assert json.loads((tmp_path / "fake-fig2.json").read_text())["code"] == "first"
@@ -138,7 +134,7 @@ def test_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     chosen = {"a": paper("a", "1", "2", "3"), "b": paper("b", "4", "dies", "5"), "c": paper("c", "fails")}
     monkeypatch.setattr(gallery, "papers", lambda: chosen)
-    monkeypatch.setattr(gallery, "fingerprint", lambda module: "first")
+    monkeypatch.setattr(gallery, "code_digest", lambda handle: "first")
     monkeypatch.setattr(gallery, "_draw", workers.draw)
     result = papers.draw_gallery(tmp_path, quick=True, processes=2)
     assert counts(result)[:2] == (5, 0)
@@ -151,61 +147,35 @@ def test_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 # --- what a figure depends on ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_closures(module: str) -> None:
-    """Its own paper, panels and the parts of the library in use; nothing that tells of papers or runs the command."""
-    found = closure(module)
-    handle = module.split(".")[1]
-    assert {module, f"papers.{handle}.paper", "papers.panels", "data", "errors"} <= found
-    mine = {unit for unit in found if unit.startswith("papers.")} - {"papers.panels", "papers.estimates"}
-    assert all(unit.startswith(f"papers.{handle}.") for unit in mine)
-    assert not found & {"cli", "experiment", "demo", "papers", "__init__"}
-
-
-def test_closures_are_those_of_what_is_used() -> None:
-    late = closure("papers.scaling.late_figures")
-    assert {"macro", "micro", "laws", "papers.scaling.model", "papers.scaling.panels"} <= late
-    assert not late & {"meso", "spectra", "deep", "one_step", "papers.scaling.late_claims"}
-    assert {"spectra", "papers.outliers.xor_claims"} <= closure("papers.outliers.xor_figures")
-    assert "deep" in closure("papers.alignment.deep_figures")
-    assert "deep" not in closure("papers.alignment.score_figures")
-
-
-def test_fingerprints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Comments, docstrings, layout and captions do not count; a number does, in whoever is imported."""
-    from overlaps.papers import fingerprint
-
-    (tmp_path / "papers" / "mine").mkdir(parents=True)
-    monkeypatch.setattr(fingerprint, "PACKAGE", tmp_path)
-    drawing, model, library = (
-        tmp_path / name for name in ("papers/mine/figures.py", "papers/mine/model.py", "macro.py")
-    )
+def test_code_digest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Changed by any file of the library, of the paper, or that all papers share; not by those of another paper."""
+    monkeypatch.setattr(gallery, "__file__", str(tmp_path / "gallery.py"))
+    library = ["first"]
+    monkeypatch.setattr(gallery, "sources", lambda: library[0])
+    for handle in ("mine", "other", "mine/__pycache__"):
+        (tmp_path / handle).mkdir()
 
     def digest() -> str:
-        for each in (fingerprint.fingerprint, fingerprint.closure, fingerprint._imported, fingerprint._substance):
-            each.cache_clear()
-        return fingerprint.fingerprint("papers.mine.figures")
+        gallery.code_digest.cache_clear()
+        return gallery.code_digest("mine")
 
-    code = '@PAPER.figure("fig1", "{}")\ndef f(quick):\n    """{}"""\n    return g(1)  # {}\n'
-    head = "import overlaps as ov\nfrom .model import g\n"
-    drawing.write_text(head + code.format("a", "b", "c"))
-    model.write_text("import overlaps as ov\ndef g(x):\n    return ov.solve(x)\n")
-    library.write_text("SOLVED = 1\n")
-    (tmp_path / "meso.py").write_text("SAMPLED = 1\n")
-    first = digest()
-    drawing.write_text(head + "\n\n" + code.format("x", "y", "z"))
-    (tmp_path / "meso.py").write_text("SAMPLED = 2\n")
-    assert digest() == first
-    library.write_text("SOLVED = 2\n")
-    second = digest()
-    model.write_text("import overlaps as ov\ndef g(x):\n    return ov.solve(2 * x)\n")
-    third = digest()
-    assert len({first, second, third}) == 3
-    model.write_text("import overlaps as ov\ndef g(x):\n    return getattr(ov, x)\n")  # whatever it may ask for
-    fingerprint._imported.cache_clear()
-    assert {"meso", "laws", "data"} <= fingerprint._imported(model)
-    for each in (fingerprint.fingerprint, fingerprint.closure, fingerprint._imported, fingerprint._substance):
-        each.cache_clear()
+    seen = {digest()}
+    for name in ("panels.py", "mine/figures.py", "mine/printed.csv"):
+        for content in ("1", "2"):
+            (tmp_path / name).write_text(content)
+            seen.add(digest())
+    library[0] = "second"
+    seen.add(last := digest())
+    assert len(seen) == 8
+    (tmp_path / "other" / "figures.py").write_text("1")
+    (tmp_path / "mine" / "__pycache__" / "figures.pyc").write_text("1")
+    assert digest() == last
+    gallery.code_digest.cache_clear()
+
+
+def test_code_digest_is_that_of_the_paper() -> None:
+    found = {handle: gallery.code_digest(handle) for handle in papers.papers()}
+    assert len(set(found.values())) == len(found) and all(len(each) == 16 for each in found.values())
 
 
 # --- the gallery of the documentation --------------------------------------------------------------------------------

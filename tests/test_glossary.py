@@ -19,8 +19,7 @@ import xarray as xr
 
 import overlaps as ov
 from images import flat
-from overlaps import deep
-from overlaps import giant_step as one_step
+from overlaps import deep, giant_step
 from overlaps.cli.experiment import Plan
 from overlaps.papers import panels, papers
 from overlaps.plot import LABELS
@@ -75,7 +74,7 @@ def test_the_page_is_read() -> None:
 def test_fields() -> None:
     """Of what the library exports: a model of one new file has its own docstring to tell of it."""
     kinds = {ov.Problem, Plan, *(kind for role in ROLES.values() for kind in role if kind.__name__ in ov.__all__)}
-    kinds |= {ov.GiantStep, one_step.Setting, one_step.TwoClasses, one_step.TrainingSet, ov.spectra.Observer}
+    kinds |= {ov.GiantStep, giant_step.Setting, giant_step.TwoClasses, giant_step.TrainingSet, ov.spectra.Observer}
     the_same({(name, kind.__name__) for kind in kinds for name in own_fields(kind)}, owned("Fields of a spec"))
 
 
@@ -126,9 +125,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[xr.Datas
     run = ov.train(manifold, ov.draw(manifold, size=20), times, runs=1, levels=True, progress=False)
     with xr.open_dataset(run.save(tmp_path_factory.mktemp("kept") / "run.nc"), engine="h5netcdf") as opened:
         kept = opened.load()
-    setting = one_step.Setting(one_step.TwoClasses(), ov.GiantStep(), size=16)
-    unseen = one_step.scaled(setting.direction, [0.1, 0.5])
-    predicted, measured = one_step.solve(setting, unseen), one_step.train(setting, unseen, runs=2, points=8)
+    setting = giant_step.Setting(giant_step.TwoClasses(), ov.GiantStep(), size=16)
+    unseen = giant_step.scaled(setting.direction, [0.1, 0.5])
+    predicted, measured = giant_step.solve(setting, unseen), giant_step.train(setting, unseen, runs=2, points=8)
     pixels = np.random.default_rng(0).random((50, 2, 2))
     images = deep.Images.from_arrays(pixels, np.repeat(list("abcde"), 10))
     seen, others = images.select(["a", "b"]), images.select(["c", "d", "e"])
@@ -141,9 +140,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[xr.Datas
         "Verdict": [ov.compare(theory, runs[0], finite_size=False).table],
         "Scaling": [ov.check_scaling(batch, [20, 40], runs=10, progress=False).data],
         "Forecast": [ov.forecast(ov.PowerLaw(5, 1.0)).data],
-        "dmft.fluctuations": [ov.full_batch.fluctuations(batch, begin, accuracy=1.0, progress=False)],
-        "dmft.continued": [ov.full_batch.continued(batch, begin, runs=3, progress=False)],
-        "one_step.Scores": [predicted.data, measured.data],
+        "full_batch.fluctuations": [ov.full_batch.fluctuations(batch, begin, accuracy=1.0, progress=False)],
+        "full_batch.continued": [ov.full_batch.continued(batch, begin, runs=3, progress=False)],
+        "giant_step.Scores": [predicted.data, measured.data],
         "Scores.against": [measured.against(predicted)],
         "deep.PairTraining": [deep.train_pair(seen, {"set": others}, flat, units=4, classes=3, **short).data],
         "deep.MetricTraining": [deep.train_metric(seen, others, flat, batch=(2, 5), **short).data],

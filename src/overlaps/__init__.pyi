@@ -27,6 +27,7 @@ from .data.digits import digits as digits
 from .data.nonlinearity import gaussian_equivalent as gaussian_equivalent
 from .data.power_law import fit_power as fit_power
 from .interface.errors import InputError as InputError
+from .interface.errors import MissingExtraError as MissingExtraError
 from .interface.errors import NumericalError as NumericalError
 from .laws.forecast import forecast as forecast
 from .losses import Loss as Loss

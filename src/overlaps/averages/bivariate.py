@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import math
 
-from ..compiled import kept
+from ..compiled.functions import kept
 from .rules import unit_rule
 
 CERTAIN = 10.0  # standard deviations from zero at which a sign is taken for certain: it fails with probability 1e-23

@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import kept
+from ..compiled.functions import kept
 from ..data.inputs import Components
 from . import erf, linear, relu, shifted
 from .result import Averages, by_component, over_components

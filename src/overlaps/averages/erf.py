@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 
-from ..compiled import kept
+from ..compiled.functions import kept
 
 
 @kept(error_model="numpy")

@@ -25,7 +25,7 @@ import math
 
 import numpy as np
 
-from ..compiled import kept
+from ..compiled.functions import kept
 from .bivariate import sign_covariance
 
 

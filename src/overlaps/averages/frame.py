@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from ..compiled import kept
+from ..compiled.functions import kept
 
 PRIVATE = 1e-8  # least distance of a field from the others, in standard deviations: what rounding leaves of it
 

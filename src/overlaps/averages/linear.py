@@ -5,7 +5,7 @@ Fields with means μ have E[g_a g_b] = C_ab + μ_a μ_b and E[g'_a g_b] = μ_b.
 
 from __future__ import annotations
 
-from ..compiled import kept
+from ..compiled.functions import kept
 
 
 @kept(error_model="numpy")

@@ -20,7 +20,7 @@ import math
 
 import numpy as np
 
-from ..compiled import kept
+from ..compiled.functions import kept
 from .frame import dot, nearer, outside
 
 

@@ -31,7 +31,7 @@ import math
 
 import numpy as np
 
-from ..compiled import kept
+from ..compiled.functions import kept
 from .bivariate import CERTAIN, both_positive, density, positive
 from .frame import dot, nearer, outside
 from .relu import ALIGNED

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, gamma
 
 from ..activations import activation
-from ..compiled import loop
+from ..compiled.functions import loop
 from ..compiled.named import named
 from ..data.square_roots import cholesky, choleskys
 from ..losses import Loss

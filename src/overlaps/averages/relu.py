@@ -16,7 +16,7 @@ import math
 
 import numpy as np
 
-from ..compiled import kept
+from ..compiled.functions import kept
 from .frame import frame
 from .orthant import second_moment
 

@@ -24,7 +24,7 @@ import math
 
 import numpy as np
 
-from ..compiled import kept
+from ..compiled.functions import kept
 from .bivariate import both_positive, density, positive
 from .frame import frame
 from .orthant_shifted import DECIDED

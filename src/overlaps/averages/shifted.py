@@ -15,7 +15,7 @@ from the averages of one activation: `erf_shifted`, `linear`, `relu_shifted`. D 
 
 from __future__ import annotations
 
-from ..compiled import kept
+from ..compiled.functions import kept
 from . import erf_shifted, linear, relu_shifted
 
 

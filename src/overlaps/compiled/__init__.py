@@ -1,5 +1,1 @@
-"""Compiled functions, and their code on disk."""
-
-from .functions import kept, loop
-
-__all__ = ["kept", "loop"]
+"""Compiled functions, and their code on disk. Numba is loaded with `overlaps.compiled.functions`, not before."""

@@ -7,7 +7,7 @@ read is left out, named in `Images.skipped` and counted in a warning.
 >>> images = Images.from_arrays([[[0, 255]], [[255, 0]], [[128, 128]], [[0, 0]]], [7, 3, 7, 5])
 Traceback (most recent call last):
 ...
-overlaps.interface.errors.InputError: images: expected values from 0 to 1, or bytes (dtype uint8), got 0 to 255; divide by 255
+overlaps.InputError: images: expected values from 0 to 1, or bytes (dtype uint8), got 0 to 255; divide by 255
 >>> import numpy as np
 >>> images = Images.from_arrays(np.zeros((4, 8, 8), np.uint8), [7, 3, 7, 5])
 >>> images.names, images.labels.tolist(), images.counts.tolist()

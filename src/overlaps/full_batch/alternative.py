@@ -1,7 +1,7 @@
 """The alternative process ψ of the comparison theorem, and the perturbed process φ′ with which it is equal in law.
 
-Columns Θ (N, D) and duals Ω (m, D) are those of `overlaps.full_batch.setting`, in blocks: teachers, then one per step. For
-component c, of covariance R and samples Ω_c, let A_θ and A_ω be upper triangular with
+Columns Θ (N, D) and duals Ω (m, D) are those of `overlaps.full_batch.setting`, in blocks: teachers, then one per step.
+For component c, of covariance R and samples Ω_c, let A_θ and A_ω be upper triangular with
 
     A_θᵀ A_θ = Θᵀ R Θ + σ²        A_ωᵀ A_ω = Ω_cᵀ Ω_c/m + σ²
 
@@ -18,8 +18,8 @@ normal,
     P_c = X̃_cᵀ Θ + σ V_c + √((1 + z²)/m) Ω_c A_ω⁻¹ (Γᵀ A_θ)_U
 
 The theorem: for every σ > 0 and real z the two are equal in law, at any size. At σ = 0 and z² = −1, φ′ would be
-training itself (`overlaps.full_batch.continuation`). A run of ψ costs O((C N + m) D²) for C components, and O(C D³) a step to
-factor.
+training itself (`overlaps.full_batch.continuation`). A run of ψ costs O((C N + m) D²) for C components, and O(C D³)
+a step to factor.
 
 Reference: A. Panahi, arXiv:2603.09310 (2026), equations (8) and (9).
 """

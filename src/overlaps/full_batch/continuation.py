@@ -1,7 +1,8 @@
 """Statistics of training at finite size, from the alternative process by continuation to z² = −1.
 
-φ′ (`overlaps.full_batch.alternative`) is training with noise of size √((1 + z²)/m), which would be gone at z² = −1. No run
-has such a z, but H(z), a mean or m times a variance over runs of ψ, is affine in z² up to terms of relative order 1/m:
+φ′ (`overlaps.full_batch.alternative`) is training with noise of size √((1 + z²)/m), which would be gone at z² = −1. No
+run has such a z, but H(z), a mean or m times a variance over runs of ψ, is affine in z² up to terms of relative order
+1/m:
 
     H at z² = −1  =  2 H(0) − H(1) + O(1/m).
 

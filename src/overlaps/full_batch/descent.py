@@ -1,4 +1,4 @@
-"""Full-batch training: the one loop that all ways to answer for the data matrix share (see `overlaps.full_batch.matrices`).
+"""Full-batch training: the one loop that all ways to answer for the data matrix share (`overlaps.full_batch.matrices`).
 
     p(l) = Xᵀθ(l)      δ(l) = ∂loss/∂p      q(l) = X δ(l)/m      θ(l+1) = λ(l+1) θ(0) − Σ_{μ≤l} q(μ) Λ(μ, l+1)
 

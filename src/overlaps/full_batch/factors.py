@@ -2,7 +2,8 @@
 
     a = A⁻ᵀ V(·, j),    A(·, j) = a,    A(j, j)² = V(j, j) (1 + σ²) − |a|²
 
-as `overlaps.full_batch.sweep.Factor` has them of one. The matrices are small: a call for each takes longer than its work.
+as `overlaps.full_batch.sweep.Factor` has them of one. The matrices are small: a call for each takes longer than its
+work.
 
 >>> V = np.array([[[4.0, 2.0], [2.0, 5.0]], [[1.0, 0.0], [0.0, 9.0]]])
 >>> factors = Factors(np.zeros((2, 2, 2)))
@@ -18,7 +19,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import kept
+from ..compiled.functions import kept
 from .sweep import ADDED
 
 Array = NDArray[np.float64]

@@ -1,7 +1,7 @@
 """How finite-size training scatters around mean-field theory: the variance and the bias, both to order 1/m.
 
-The kernels are functions F of noise of order m^{−1/2} (`overlaps.full_batch.noisy`): Gaussian entries ξ_i of unit variance,
-and the empirical measure of the samples of each component, of which there are m ρ. So any statistic has
+The kernels are functions F of noise of order m^{−1/2} (`overlaps.full_batch.noisy`): Gaussian entries ξ_i of unit
+variance, and the empirical measure of the samples of each component, of which there are m ρ. So any statistic has
 
     m Var  = Σ_i (∂F/∂ξ_i)² + Σ_c (1/ρ_c) E[F'_c(h)²]
     m bias = ½ Σ_i ∂²F/∂ξ_i² + Σ_c (1/ρ_c) ½ E[F''_c(h)]
@@ -75,7 +75,7 @@ def fluctuations(
     if not is_smooth(problem):
         raise InputError(
             "loss: this theory differentiates through the gradients of the loss, which jump here (or, of a user's "
-            "loss, may); use dmft.continued, or the scatter of sample"
+            "loss, may); use full_batch.continued, or the scatter of sample"
         )
     levels = len(setting.gram)
     if one_pass and levels > 1:

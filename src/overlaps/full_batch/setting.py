@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import FullBatch
-from ..compiled import loop
+from ..compiled.functions import loop
 from ..data import GaussianInputs, GaussianMixture, Levels
 from ..data.inputs import apportion
 from ..interface.errors import InputError

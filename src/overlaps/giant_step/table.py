@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import kept
+from ..compiled.functions import kept
 
 Array = NDArray[np.float64]
 

@@ -1,20 +1,28 @@
-"""The two ways this library says no.
+"""The two kinds of errors that this library raises.
 
-`InputError`: what was asked is outside what can be computed; the message names the field, what
-was expected, what came and what to do instead; `MissingExtraError` is one that goes away once an
-extra is installed. `NumericalError`: a computation went wrong on the way; it names the quantity
-and the time, and carries whatever had been computed before.
+`InputError`: what was asked is outside what can be computed. The message names the field, what was expected, what was
+given and what to do instead. `MissingExtraError` is the one that goes away once an extra is installed.
+`NumericalError`: a computation went wrong on the way. It names the quantity and the time, and carries what had been
+computed before.
+
+All of them are public, so they call themselves by their public names, wherever they are raised:
+
+>>> InputError
+<class 'overlaps.InputError'>
 """
 
 from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from functools import partial as with_fields
 from typing import Any
 
 
 class InputError(ValueError):
     """A problem, a spec or an argument that cannot be used as it stands."""
+
+    __module__ = "overlaps"
 
 
 class MissingExtraError(InputError):
@@ -24,6 +32,8 @@ class MissingExtraError(InputError):
     ----------
     install: what installs it, for instance ``"pip install 'overlaps[deep]'"``.
     """
+
+    __module__ = "overlaps"
 
     def __init__(self, reason: str, install: str) -> None:
         super().__init__(reason, install)
@@ -43,11 +53,17 @@ class NumericalError(ArithmeticError):
     partial: the `Trajectory` up to the last good time, or ``None``; it can be saved.
     """
 
+    __module__ = "overlaps"
+
     def __init__(self, message: str, *, quantity: str, time: float, partial: Any = None) -> None:
         super().__init__(message)
         self.quantity = quantity
         self.time = time
         self.partial = partial
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickled with its fields, so that a worker process can hand it on."""
+        return with_fields(type(self), quantity=self.quantity, time=self.time, partial=self.partial), self.args
 
 
 def unknown(what: str, got: str, known: Iterable[str]) -> InputError:

@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import kept
+from ..compiled.functions import kept
 
 Array = NDArray[np.float64]
 NODES = 28  # half of them are mirror images

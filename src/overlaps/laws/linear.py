@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from ..compiled import kept
+from ..compiled.functions import kept
 from ..data import GaussianInputs
 from ..interface.checks import grid, number, steps
 from ..interface.errors import InputError

@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import kept
+from ..compiled.functions import kept
 from ..interface.errors import NumericalError
 
 Array = NDArray[np.float64]

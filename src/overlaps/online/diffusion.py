@@ -10,10 +10,10 @@ up to what is the same for all samples. Over many steps that is
     dy = h(y) dt + √(Σ(y)/(bN)) dB,       h = E[ξ] − decay,       Σ = Cov[ξ]
 
 (the effective dynamics of Ben Arous, Gheissari and Jagannath, NeurIPS 2022, with the volatility that vanishes as N → ∞
-kept). h is `overlaps.online.motion`; noise of covariance Σ is Σ_i √p_i g_i (ξ_i − E ξ) with standard normal g_i, over frozen
-Sobol points i of the sample: no matrix is formed or factored. The drift is integrated by Runge-Kutta steps of order
-four, short against its relaxation; the cost does not depend on N at all, but fluctuations are Gaussian only in the
-limit. Noise may carry overlaps beyond what weights can have, where Q_b − A_b G_b⁻¹ A_bᵀ, the students without their
+kept). h is `overlaps.online.motion`; noise of covariance Σ is Σ_i √p_i g_i (ξ_i − E ξ) with standard normal g_i, over
+frozen Sobol points i of the sample: no matrix is formed or factored. The drift is integrated by Runge-Kutta steps of
+order four, short against its relaxation; the cost does not depend on N at all, but fluctuations are Gaussian only in
+the limit. Noise may carry overlaps beyond what weights can have, where Q_b − A_b G_b⁻¹ A_bᵀ, the students without their
 part along fixed directions, has a negative eigenvalue: it is set to zero if it is small as noise is, and an error
 otherwise.
 """
@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from ..algorithms import Flow
 from ..averages import method_for
 from ..averages.rules import sobol
-from ..compiled import loop
+from ..compiled.functions import loop
 from ..data.square_roots import coordinates
 from ..interface.errors import InputError, NumericalError
 from ..problem.start import LIMIT, Start

@@ -27,7 +27,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
-from ..compiled import kept, loop
+from ..compiled.functions import kept, loop
 from ..data.square_roots import coordinates
 from ..interface.errors import InputError, unknown
 from ..problem.start import Start

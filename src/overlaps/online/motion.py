@@ -30,7 +30,7 @@ from numpy.typing import NDArray
 from ..algorithms import Flow
 from ..averages import Averages, ClosedForm, Method
 from ..averages.closed import first_order, second_order
-from ..compiled import kept
+from ..compiled.functions import kept
 from ..problem.start import Start
 from ..problem.statement import Problem
 

@@ -19,7 +19,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from ..compiled import kept, loop
+from ..compiled.functions import kept, loop
 from .draws import component, fill
 
 Array = NDArray[np.float64]

@@ -1,24 +1,26 @@
 """Drawing figures: one into a folder of its own, or all of them into a gallery.
 
 A gallery keeps for each figure a picture and a record of what it was drawn with. A figure is drawn again only if the
-code that it may depend on has changed since (`fingerprint`), so that an interrupted gallery goes on where it was, and a
+library or its paper has changed since (`code_digest`), so that an interrupted gallery goes on where it was, and a
 finished one costs nothing.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import time as clock
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..compiled.code_cache import sources
 from ..interface.checks import new_folder
 from ..interface.errors import InputError, unknown
-from .fingerprint import fingerprint
 from .index import paper, papers
 from .ledger import VERDICTS, Paper, PaperFigure
 from .workers import DIED, Task, Trouble, one_by_one
@@ -117,11 +119,20 @@ def draw_gallery(folder: Path, *, quick: bool = False, processes: int = 1) -> Ga
     return Gallery(path, count - kept - len(trouble) - len(missing), kept, trouble, missing)
 
 
+@cache
+def code_digest(handle: str) -> str:
+    """Digest of all files that a figure of this paper may depend on: the library's sources, and those of its paper."""
+    digest, here = hashlib.sha256(sources().encode()), Path(__file__).parent
+    for path in sorted([*here.glob("*.py"), *(here / handle).rglob("*")]):
+        if path.is_file() and "__pycache__" not in path.parts:
+            digest.update(path.relative_to(here).as_posix().encode() + b"\n" + path.read_bytes() + b"\n")
+    return digest.hexdigest()[:16]
+
+
 def _missing(paper: Paper, folder: Path, quick: bool) -> list[Task]:
     """Figures whose picture is not there, or was drawn by other code or at other sizes."""
-    tasks = []
-    for name, figure in paper.figures.items():
-        code = fingerprint(figure.make.__module__.removeprefix("overlaps."))
+    tasks, code = [], code_digest(paper.handle)
+    for name in paper.figures:
         record, picture = _record(folder, paper.handle, name), folder / f"{paper.handle}-{name}.webp"
         if not picture.exists() or (record.get("code"), record.get("quick")) != (code, quick):
             tasks.append((paper.handle, name, code, folder, quick))

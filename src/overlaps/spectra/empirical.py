@@ -41,7 +41,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled import loop
+from ..compiled.functions import loop
 from ..data import GaussianMixture
 from ..interface.checks import whole
 from ..interface.errors import InputError

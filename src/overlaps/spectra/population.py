@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..averages.quadrature import LossQuadrature
-from ..compiled import loop
+from ..compiled.functions import loop
 from ..interface.checks import array, whole
 from ..interface.errors import InputError, NumericalError, unknown
 from ..problem.network import Softmax

@@ -104,7 +104,7 @@ def eq79(quick: bool) -> Measurement:
 @PAPER.claim(
     "finite-order",
     statement="at the experiments' eta = n^.25 the scores are the polynomials of order l; corrected: resummed to all "
-    "orders (`overlaps.giant_step.solve`); at e = .9 the step shifts fields by more than one, where no finite l will do",
+    "orders (`ov.giant_step.solve`); at e = .9 the step shifts fields by more than one, where no finite l will do",
     expected="holds corrected",
 )
 def finite_order(quick: bool) -> Measurement:

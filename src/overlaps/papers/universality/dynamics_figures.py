@@ -3,8 +3,8 @@
 A ReLU network, m = 2 components, α = 9, N = 1000, D = 500, 10⁵ steps, mean over ten runs. Figure 2 takes the mixture as
 it is, figure 4 standardises every coordinate. Both readings of eq. (17) are drawn: one label per sample (top), and a
 label per coordinate (bottom). Besides the Gaussian equations and runs, as in the paper, there are the equations of the
-mixture itself (`overlaps.online.strong_mixture`), which follow the runs of both; what is left late in figure 2, where errors are
-large, is of second order in the rate.
+mixture itself (`overlaps.online.strong_mixture`), which follow the runs of both; what is left late in figure 2, where
+errors are large, is of second order in the rate.
 
 Printed without its definition: the shaded stage in which the error has stopped falling. Here it begins where the mean
 error of the runs is within 5 % of its whole change from its last value, and stays there. Also open: the activation of
