@@ -279,4 +279,5 @@ def single_vector(problem: Problem, scale: float) -> SingleVector:
         raise InputError("problem: expected the square loss without label noise and decay; use solve")
     v, u = student.readouts, teacher.readouts
     scale = number("scale", scale, least=0)
-    return SingleVector(problem.algorithm.rate * float(v @ v), float(u @ u) + scale**2 * float(v @ v))
+    rate = problem.plain_sgd("single_vector").rate
+    return SingleVector(rate * float(v @ v), float(u @ u) + scale**2 * float(v @ v))

@@ -148,7 +148,7 @@ def plateau(problem: Problem, T: ArrayLike | None = None) -> Plateau:
         `equal_rows(T)` for the closed forms with averaged rows.
     """
     c = common_readout(problem)
-    M, rate, omega = problem.teacher_units, problem.algorithm.rate, problem.data.eigenvalues
+    M, rate, omega = problem.teacher_units, problem.plain_sgd("the plateau").rate, problem.data.eigenvalues
     if M == 1:
         raise InputError("units: one student has nothing to share with others, so there is no plateau; solve it")
     if T is None:

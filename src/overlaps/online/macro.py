@@ -122,7 +122,7 @@ class _Stretch:
                 self._reconsider(last, targets)
             if self.total > self.motion.budget:
                 raise self._stopped(f"{self.total} evaluations did not suffice")
-            solver = self.solver
+            solver: Any = self.solver
             # shorten a step to land on the target, then go on with the step that accuracy allowed
             solver.t_bound, solver.status = target, "running"
             wanted = solver.h_abs

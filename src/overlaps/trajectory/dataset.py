@@ -271,7 +271,7 @@ def assemble(
     absent |= {"m", "gram", "m_levels"} if m.shape[3] == 0 else set()
     absent |= {"v"} if isinstance(problem.student, Softmax) else set()
     variables = {name: value for name, value in variables.items() if name not in absent}
-    batch = problem.algorithm.batch if units == SAMPLES else 1
+    batch = problem.update.batch if units == SAMPLES else 1
     coords: dict[str, Any] = {
         "time": ("time", times, {"units": units if batch == 1 else "steps per input dimension"}),
         "eigenvalue": ("level", start.eigenvalues),
