@@ -132,7 +132,7 @@ def solve(
     began = clock.perf_counter()
     check(problem, start)
     if isinstance(problem.algorithm, FullBatch):
-        from ..full_batch.theory import solve_full_batch
+        from ..full_batch.mean_field_theory import solve_full_batch
 
         if system != "auto":
             raise InputError("system: full-batch training has one system of kernels; leave system out")

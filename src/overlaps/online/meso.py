@@ -243,7 +243,7 @@ def sample(
     """
     check(problem, start)
     if isinstance(problem.algorithm, FullBatch):
-        from ..full_batch.running import sample_full_batch
+        from ..full_batch.repeated_runs import sample_full_batch
 
         if method != "exact":
             raise InputError("method: full-batch training has no diffusion; use method='exact'")

@@ -219,7 +219,7 @@ def train(
     """
     check(problem, start)
     if isinstance(problem.algorithm, FullBatch):
-        from ..full_batch.running import train_full_batch
+        from ..full_batch.repeated_runs import train_full_batch
 
         if observe is not None:
             raise InputError("observe: spectra are watched along OnlineSGD; leave observe out")
