@@ -132,11 +132,9 @@ def solve(
     began = clock.perf_counter()
     check(problem, start)
     if isinstance(problem.algorithm, FullBatch):
-        from ..full_batch.mean_field_theory import solve_full_batch
+        from ..full_batch import engine
 
-        if system != "auto":
-            raise InputError("system: full-batch training has one system of kernels; leave system out")
-        return solve_full_batch(problem, start, times, levels=levels, accuracy=accuracy, method=method)
+        return engine.solve(problem, start, times, levels=levels, accuracy=accuracy, method=method, system=system)
     if isinstance(problem.data, HiddenManifold) and start.size is not None:
         problem.data.at(start.size).check_equivalence()
     strength = strong(problem, start)

@@ -243,11 +243,11 @@ def sample(
     """
     check(problem, start)
     if isinstance(problem.algorithm, FullBatch):
-        from ..full_batch.repeated_runs import sample_full_batch
+        from ..full_batch import engine
 
-        if method != "exact":
-            raise InputError("method: full-batch training has no diffusion; use method='exact'")
-        return sample_full_batch(problem, start, times, runs, seed, levels=levels, kernels=kernels, progress=progress)
+        return engine.sample(
+            problem, start, times, runs, seed, method=method, levels=levels, kernels=kernels, progress=progress
+        )
     refuse_kernels(kernels)
     if start.size is None:
         raise InputError("start: meso needs a size; pass size= to Start.from_overlaps, or use draw")

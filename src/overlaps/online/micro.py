@@ -219,11 +219,11 @@ def train(
     """
     check(problem, start)
     if isinstance(problem.algorithm, FullBatch):
-        from ..full_batch.repeated_runs import train_full_batch
+        from ..full_batch import engine
 
-        if observe is not None:
-            raise InputError("observe: spectra are watched along OnlineSGD; leave observe out")
-        return train_full_batch(problem, start, times, runs, seed, levels=levels, kernels=kernels, progress=progress)
+        return engine.train(
+            problem, start, times, runs, seed, levels=levels, kernels=kernels, observe=observe, progress=progress
+        )
     refuse_kernels(kernels)
     if start.student is None or start.teacher is None:
         raise InputError(
