@@ -9,10 +9,10 @@ from scipy.optimize import nnls
 from threadpoolctl import threadpool_limits
 
 import overlaps as ov
-from overlaps.full_batch.finite_size import PATHS as LOG2
-from overlaps.full_batch.finite_size import REPLICAS, _Replica
-from overlaps.full_batch.setting import Setting
-from overlaps.full_batch.sweep import sweep
+from overlaps.full_batch.finite_size_fluctuations import PATHS as LOG2
+from overlaps.full_batch.finite_size_fluctuations import REPLICAS, _Replica
+from overlaps.full_batch.mean_field_kernels import solve_recursion
+from overlaps.full_batch.task import FullBatchTask
 
 from .table import Row, at_least, at_most, duration, share, times
 from .timing import race
@@ -40,8 +40,8 @@ def scales(quick: bool = False) -> list[Row]:
     steps, size = (5, 300) if quick else (50, 10_000)
     chosen = problem(steps)
     start = weights(chosen, size)
-    setting = Setting(chosen, start)
-    h = np.random.default_rng(0).standard_normal((PATHS, setting.D))
+    task = FullBatchTask(chosen, start)
+    h = np.random.default_rng(0).standard_normal((PATHS, task.D))
 
     def micro() -> None:
         ov.train(chosen, start, runs=1, progress=False)
@@ -50,12 +50,12 @@ def scales(quick: bool = False) -> list[Row]:
         ov.sample(chosen, start, runs=1, progress=False)
 
     def macro() -> None:
-        sweep(setting, h, followed=0)
+        solve_recursion(task, h, followed=0)
 
     with threadpool_limits(limits=1):
         result = race({"micro": (micro, 1), "meso": (meso, 1), "macro": (macro, 1)}, 1 if quick else 2)
     run = f"one run of {steps} steps on {size:,} samples in {size:,} dimensions"
-    matrix, paths = size**2 * 8e-9, PATHS * setting.D * 5 * 8e-6
+    matrix, paths = size**2 * 8e-9, PATHS * task.D * 5 * 8e-6
     return [
         at_most(
             f"full batch: mean-field kernels, {PATHS:,} paths per class / {run}",
@@ -74,17 +74,17 @@ def scales(quick: bool = False) -> list[Row]:
 
 
 def horizon(quick: bool = False) -> list[Row]:
-    """Cost of a sweep against the number of steps, in both forms."""
+    """Cost of a recursion against the number of steps, in both forms."""
     horizons = (4, 8) if quick else (25, 50, 100, 200)
     rows: list[Row] = []
     for form, count in (("Stein's form", 2048), ("response form", 256)):
         sides: dict[str, Any] = {}
         for T in horizons:
             chosen = problem(T)
-            setting = Setting(chosen, ov.Start.from_overlaps(chosen, [[0.01]]))
-            h = np.random.default_rng(0).standard_normal((count, setting.D))
+            task = FullBatchTask(chosen, ov.Start.from_overlaps(chosen, [[0.01]]))
+            h = np.random.default_rng(0).standard_normal((count, task.D))
             followed = 0 if form[0] == "S" else count
-            sides[str(T)] = (lambda setting=setting, h=h, followed=followed: sweep(setting, h, followed=followed), 1)
+            sides[str(T)] = (lambda task=task, h=h, followed=followed: solve_recursion(task, h, followed=followed), 1)
         with threadpool_limits(limits=1):
             result = race(sides, 2)
         costs = np.array([result.cost(str(T)) for T in horizons])
@@ -110,12 +110,12 @@ def scatter(quick: bool = False) -> list[Row]:
     steps, size, accuracy = (1, 50, 0.3) if quick else (3, 150, 0.03)
     chosen = problem(steps)
     start = ov.Start.from_overlaps(chosen, [[0.01]])
-    setting = Setting(chosen, start)
-    directions = sum(_Replica(setting, seed, False, LOG2).count(bias=True) for seed in range(REPLICAS))
-    # each direction is two sweeps over mirrored points, for each component and step
-    points = 2 * directions * 2 ** (LOG2 + 1) * len(setting.weights) * setting.T
+    task = FullBatchTask(chosen, start)
+    directions = sum(_Replica(task, seed, False, LOG2).count(bias=True) for seed in range(REPLICAS))
+    # each direction is two recursions over mirrored points, for each component and step
+    points = 2 * directions * 2 ** (LOG2 + 1) * len(task.weights) * task.T
     rng, block = np.random.default_rng(0), 2**16
-    fields, none = rng.standard_normal((block, setting.K)), np.zeros((block, setting.M))
+    fields, none = rng.standard_normal((block, task.K)), np.zeros((block, task.M))
     labels, noise = np.zeros(block, dtype=np.int64), np.zeros(block)
     runs = round(2 * (3 / accuracy) ** 2)  # three standard errors of a variance over as many runs are the accuracy
     finite = start.at_size(chosen, size)
@@ -128,8 +128,8 @@ def scatter(quick: bool = False) -> list[Row]:
         ov.full_batch.fluctuations(chosen, start, accuracy=accuracy, progress=False)
 
     def gradients() -> None:
-        setting.duals(fields, none, labels, noise)
-        setting.slopes(fields, none, labels, noise)
+        task.duals(fields, none, labels, noise)
+        task.slopes(fields, none, labels, noise)
 
     def sampled() -> None:
         ov.sample(chosen, finite, runs=runs, progress=False)
@@ -141,9 +141,9 @@ def scatter(quick: bool = False) -> list[Row]:
         Row(
             f"full batch: variance and bias of {steps} steps to {share(accuracy)} / the gradients that it evaluates",
             times(result.ratio("theory", "gradients")),
-            f"{duration(result.cost('theory') * points)} for {directions:,} directions, two sweeps each, "
+            f"{duration(result.cost('theory') * points)} for {directions:,} directions, two recursions each, "
             f"{points * 3 / 1e6:.3g} million gradients in all; their evaluation is the limit, and the rest is the "
-            f"algebra of the sweeps. As many runs as have the variance as well, {runs:,} on {size} samples, take "
+            f"algebra of the recursions. As many runs as have the variance as well, {runs:,} on {size} samples, take "
             f"{duration(result.cost('sampled') * points)}; their standard error of the bias of the last training error "
             f"is {share(blurred)}, that of the theory {100 * known:.1g} %.",
         )

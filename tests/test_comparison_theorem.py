@@ -13,10 +13,10 @@ import pytest
 from scipy import stats
 
 import overlaps as ov
-from overlaps.full_batch import theorem
-from overlaps.full_batch.alternative import Alternative, alternative, perturbed
+from overlaps.full_batch import comparison_theorem
+from overlaps.full_batch.comparison_processes import Alternative, alternative, perturbed
+from overlaps.full_batch.comparison_theorem import check_theorem
 from overlaps.full_batch.continuation import continued
-from overlaps.full_batch.theorem import check_theorem
 
 PAIR = {"gram": [[1, -0.5], [-0.5, 1]], "labels": [0, 3]}
 # the gradient of an erf that misses its label by far has a sign, so that low moments show how q and p depend
@@ -112,16 +112,16 @@ class GammaNotShared(Alternative):
 
 
 class NoSigmaInFactors(Alternative):
-    def __init__(self, setting: Any, runs: int, rng: Any, sigma: float, z: float) -> None:
-        super().__init__(setting, runs, rng, sigma, z)
-        self.factors.sigma = 0.1 * sigma
+    def __init__(self, task: Any, runs: int, rng: Any, sigma: float, z: float) -> None:
+        super().__init__(task, runs, rng, sigma, z)
+        self.asked.sigma = 0.1 * sigma
 
 
 class StrictlyUpper(Alternative):
     """Without the diagonal blocks in the line of Q."""
 
     def gradient(self, omega: np.ndarray) -> np.ndarray:
-        f = self.factors
+        f = self.asked
         along = f.along_theta
 
         def strictly(C: np.ndarray) -> np.ndarray:
@@ -138,7 +138,7 @@ class StrictlyUpper(Alternative):
     "wrong", [NoGammaInFields, WNotTransposed, NoWInFields, GammaNotShared, NoSigmaInFactors, StrictlyUpper]
 )
 def test_wrong_processes_are_rejected(wrong: type[Alternative], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(theorem, "Alternative", wrong)
+    monkeypatch.setattr(comparison_theorem, "Alternative", wrong)
     found = check_theorem(*small("one class", 1, 1, 1), sigma=1.0, z=1.0, runs=40000, seed=3)
     assert found.verdict == "fails"
     assert repr(found).startswith("fails: ψ against φ′")

@@ -10,10 +10,10 @@ import pytest
 import overlaps as ov
 from full_batches import USER, paper, small_start, three_classes
 from gaussian import hermite
-from overlaps.full_batch import sweep as sweeping
-from overlaps.full_batch import theory as theories
-from overlaps.full_batch.setting import Setting
-from overlaps.full_batch.sweep import Factor, sweep
+from overlaps.full_batch import mean_field_kernels, mean_field_theory
+from overlaps.full_batch.mean_field_kernels import solve_recursion
+from overlaps.full_batch.task import FullBatchTask
+from overlaps.full_batch.triangular_factors import TriangularFactor
 
 DATA = Path(__file__).parent / "data"
 TANH = ov.Committee(1, "tanh")
@@ -198,7 +198,7 @@ def test_the_stated_error_is_honest(problem):
 
 
 def test_an_accuracy_that_cannot_be_reached(monkeypatch):
-    monkeypatch.setattr(theories, "MEMORY", 3e5)
+    monkeypatch.setattr(mean_field_theory, "MEMORY", 3e5)
     problem = paper("relu", steps=8)
     start = ov.Start.from_overlaps(problem, [[0.3]])
     with pytest.raises(ov.NumericalError, match=r"reached a relative accuracy of .* where 1.0e-07 was asked") as caught:
@@ -267,8 +267,8 @@ def test_a_student_that_is_its_teacher():
 def test_kernels_that_lose_their_factor_are_named(monkeypatch):
     problem = paper(steps=60, rate=0.5)
     start = ov.Start.from_overlaps(problem, [[0.01]])
-    real = sweeping.Factor
-    monkeypatch.setattr(sweeping, "Factor", lambda A, added: real(A, added=1e-16))
+    real = mean_field_kernels.TriangularFactor
+    monkeypatch.setattr(mean_field_kernels, "TriangularFactor", lambda A, added: real(A, added=1e-16))
     with pytest.raises(ov.NumericalError, match=r"V_theta is singular to rounding.* at step \d+") as caught:
         ov.solve(problem, start)
     error = caught.value
@@ -281,7 +281,7 @@ def test_factors_of_singular_matrices():
     t = np.linspace(0, 1, 120)
     V = np.exp(-((t[:, None] - t) ** 2)) * (1 + t[:, None]) * (1 + t)
     A = np.zeros_like(V)
-    factor = Factor(A, added=1e-8)
+    factor = TriangularFactor(A, added=1e-8)
     for j in range(len(t)):
         factor.extend(V, slice(j, j + 1))
     np.testing.assert_allclose(A.T @ A, V, atol=5e-8)
@@ -356,8 +356,8 @@ def test_a_loss_of_ones_own_is_the_one_built_in():
     assert "Stein" in ov.solve(paper(loss=USER, steps=3), start, accuracy=1e-2).data.attrs["averages"]
 
 
-def test_averages_of_a_sweep_by_brute_force():
-    """Kernels of two steps from samples of the process itself, with numbers drawn here."""
+def test_averages_of_the_recursion_by_brute_force():
+    """MeanFieldKernels of two steps from samples of the process itself, with numbers drawn here."""
     problem = paper("relu", "logistic", steps=1, rate=2.0, ratio=0.5)
     start = ov.Start.from_overlaps(problem, [[0.4]], m=[[0.1, -0.2]])
     data = ov.solve(problem, start, accuracy=2e-3).data
@@ -388,12 +388,12 @@ def test_averages_of_a_sweep_by_brute_force():
     np.testing.assert_allclose(data["training_error"].values[0, 1], loss, atol=2e-3)
 
 
-def test_sweeps_of_fewer_steps_are_the_beginning():
+def test_recursions_of_fewer_steps_are_the_beginning():
     problem = paper(steps=10)
     start = ov.Start.from_overlaps(problem, [[0.3]])
     h = np.random.default_rng(0).standard_normal((500, 11))
-    whole = sweep(Setting(problem, start), h, followed=0)
-    part = sweep(Setting(problem, start, last=3), h[:, :4], followed=0)
+    whole = solve_recursion(FullBatchTask(problem, start), h, followed=0)
+    part = solve_recursion(FullBatchTask(problem, start, last=3), h[:, :4], followed=0)
     np.testing.assert_allclose(whole.Q[:4], part.Q, rtol=1e-12)
     np.testing.assert_allclose(whole.V_omega[:, :4, :4], part.V_omega, rtol=1e-12)
 

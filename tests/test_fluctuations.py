@@ -9,10 +9,10 @@ import pytest
 
 import overlaps as ov
 from overlaps.averages.rules import scrambled
-from overlaps.full_batch.finite_size import _error_statistics, _errors, _gaussian, _Replica, statistics
-from overlaps.full_batch.noisy import Noise, NoisySweep
-from overlaps.full_batch.setting import Setting
-from overlaps.full_batch.sweep import sweep
+from overlaps.full_batch.finite_size_fluctuations import _error_statistics, _errors, _gaussian, _Replica, statistics
+from overlaps.full_batch.mean_field_kernels import solve_recursion
+from overlaps.full_batch.noisy_kernels import Noise, NoisyRecursion
+from overlaps.full_batch.task import FullBatchTask
 from overlaps.papers.comparison.algorithm import Passes
 from overlaps.papers.comparison.mean_field import Limit
 from overlaps.papers.comparison.model import problem as paper_problem
@@ -46,9 +46,9 @@ def spread_of(replica: _Replica) -> np.ndarray:
 
 def test_without_noise_it_is_mean_field_theory() -> None:
     problem = perceptron("logistic", 8)
-    setting = Setting(problem, short_start(problem))
-    h = scrambled(setting.D, 8, 1)
-    base, kernels = NoisySweep(setting, h[:, None]).base, sweep(setting, h, followed=len(h))
+    task = FullBatchTask(problem, short_start(problem))
+    h = scrambled(task.D, 8, 1)
+    base, kernels = NoisyRecursion(task, h[:, None]).base, solve_recursion(task, h, followed=len(h))
     np.testing.assert_allclose(base.loss, kernels.loss, atol=1e-9)
     np.testing.assert_allclose(base.V[0], kernels.V_theta[0], atol=1e-9)
     np.testing.assert_allclose(base.beta, kernels.beta, atol=1e-9)
@@ -73,7 +73,7 @@ def test_variance_is_that_of_the_reference(
     with np.load(DATA / f"{name}.npz") as stored:
         theory, brute = (stored[key].reshape(4, -1) for key in ("theory", "bf"))
     problem = perceptron(loss, steps, momentum=momentum, ratio=ratio)
-    found = spread_of(_Replica(Setting(problem, short_start(problem)), 0, False, 7))
+    found = spread_of(_Replica(FullBatchTask(problem, short_start(problem)), 0, False, 7))
     moving = brute > 1e-12
     assert np.abs(found[moving] / theory[moving] - 1).max() < 0.01
     assert np.abs(found[moving] / brute[moving] - 1).max() < 0.03 + 3 * error
@@ -135,19 +135,19 @@ def test_variance_of_any_problem(name: str) -> None:
     """
     problem = GENERAL[name]
     start = ov.draw(problem, 200, seed=1, scale=0.5)
-    setting = Setting(problem, start)
-    theory = np.einsum("tss->ts", _Replica(setting, 0, False, 8).covariance(lambda: None))
+    task = FullBatchTask(problem, start)
+    theory = np.einsum("tss->ts", _Replica(task, 0, False, 8).covariance(lambda: None))
     runs = ov.sample(problem, start, runs=5000, seed=2).data
     columns = [runs["training_error"].values[:, :, None]]
     columns += [runs[n].values.reshape(*runs[n].shape[:2], -1) for n in ("Q", "R", "m") if n in runs]
-    measured = setting.samples * np.concatenate(columns, axis=2).var(0, ddof=1)
+    measured = task.samples * np.concatenate(columns, axis=2).var(0, ddof=1)
     assert np.abs(measured[1:] / theory[1:] - 1).max() < 0.1
 
 
 def test_one_pass_misses_what_fluctuations_do_to_later_steps() -> None:
     problem = perceptron("square", 6)
-    setting = Setting(problem, short_start(problem))
-    full, once = (spread_of(_Replica(setting, 0, one_pass, 7)) for one_pass in (False, True))
+    task = FullBatchTask(problem, short_start(problem))
+    full, once = (spread_of(_Replica(task, 0, one_pass, 7)) for one_pass in (False, True))
     np.testing.assert_allclose(once[1:, 1], full[1:, 1], rtol=1e-3)  # of the weights nothing has come back by then
     assert 1.15 < once[0, 6] / full[0, 6] < 1.3
     assert 2.2 < once[1, 6] / full[1, 6] < 2.6
@@ -159,11 +159,11 @@ def test_one_pass_is_that_of_the_algorithm_as_printed() -> None:
     Standard errors are 2 % and 5 %; the bounds are three of them and 2 % for neglected orders: false alarm 1 %.
     """
     problem = perceptron("square", 2)
-    replica = _Replica(Setting(problem, short_start(problem)), 0, True, 8)
+    replica = _Replica(FullBatchTask(problem, short_start(problem)), 0, True, 8)
     parts = {1.0: np.zeros(3), -1.0: np.zeros(3)}
-    for sign, made in _gaussian(replica.sweep, True):
+    for sign, made in _gaussian(replica.recursion, True):
         parts[sign] += replica._ends(made)[0][:, 0] ** 2
-    for c, rho in enumerate(replica.setting.weights):
+    for c, rho in enumerate(replica.task.weights):
         parts[1.0] += replica._site(c, lambda: None)[:, 0, 0] / rho
     limit = Limit.of(paper_problem(steps=2), accuracy=1e-3)
     errors: dict[float, list[np.ndarray]] = {0.0: [], 1.0: []}
@@ -178,24 +178,24 @@ def test_one_pass_is_that_of_the_algorithm_as_printed() -> None:
 
 def test_directions_do_not_depend_on_the_step_of_differences(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = perceptron("logistic", 5)
-    setting = Setting(problem, short_start(problem))
+    task = FullBatchTask(problem, short_start(problem))
     found = []
     for step in (3e-5, 1e-5):
-        monkeypatch.setattr("overlaps.full_batch.finite_size.STEP", step)
-        found.append(spread_of(_Replica(setting, 0, False, 6)))
+        monkeypatch.setattr("overlaps.full_batch.finite_size_fluctuations.STEP", step)
+        found.append(spread_of(_Replica(task, 0, False, 6)))
     np.testing.assert_allclose(found[0], found[1], rtol=1e-4, atol=1e-12)
 
 
 def test_weights_of_points_are_a_measure() -> None:
     """Moving weight between points moves the kernels as the averages they enter do."""
     problem = perceptron("logistic", 3)
-    setting = Setting(problem, short_start(problem))
-    noisy = NoisySweep(setting, scrambled(setting.D, 6, 1)[:, None])
+    task = FullBatchTask(problem, short_start(problem))
+    noisy = NoisyRecursion(task, scrambled(task.D, 6, 1)[:, None])
     uneven = np.random.default_rng(0).dirichlet(np.ones(len(noisy.h)))
     found = noisy(Noise(weights={1: uneven}))
     assert found.loss[1, 0] == pytest.approx(uneven @ noisy.paths[1].losses[:, 0], rel=1e-12)
-    assert found.alpha[1, 0] == pytest.approx(setting.weights[1] * uneven @ noisy.paths[1].omega[:, 0], rel=1e-12)
-    assert np.abs(statistics(setting, found) - statistics(setting, noisy.base)).max() > 1e-3
+    assert found.alpha[1, 0] == pytest.approx(task.weights[1] * uneven @ noisy.paths[1].omega[:, 0], rel=1e-12)
+    assert np.abs(statistics(task, found) - statistics(task, noisy.base)).max() > 1e-3
 
 
 def test_refusals() -> None:
@@ -213,8 +213,8 @@ def test_refusals() -> None:
 
 
 def test_an_accuracy_out_of_reach_keeps_what_was_computed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("overlaps.full_batch.finite_size.MOST", 6)
-    monkeypatch.setattr("overlaps.full_batch.finite_size.PATHS", 6)
+    monkeypatch.setattr("overlaps.full_batch.finite_size_fluctuations.MOST", 6)
+    monkeypatch.setattr("overlaps.full_batch.finite_size_fluctuations.PATHS", 6)
     problem = perceptron("logistic", 2)
     with pytest.raises(ov.NumericalError, match="pass accuracy=") as caught:
         ov.full_batch.fluctuations(problem, short_start(problem), accuracy=1e-9, progress=False)
@@ -231,15 +231,15 @@ def test_statistics_of_the_error_at_any_size_of_the_overlaps() -> None:
         student=ov.Committee(1, "tanh", readout=100.0),
         algorithm=ov.FullBatch(1, 1e-5, ratio=0.5),
     )
-    setting = Setting(problem, ov.draw(problem, 100, seed=1, scale=0.003))
+    task = FullBatchTask(problem, ov.draw(problem, 100, seed=1, scale=0.003))
     rng = np.random.default_rng(0)
     state = np.array([[9e-6, 1e-3, -2e-3]])
     X = rng.standard_normal((3, 3)) * np.array([1e-6, 1e-3, 1e-3])[:, None]
     covariance, drift, samples = (X @ X.T)[None], np.array([[1e-6, 1e-4, 0.0]]), 400.0
-    variance, bias = _error_statistics(setting, state, covariance, drift)
+    variance, bias = _error_statistics(task, state, covariance, drift)
     moved = X @ rng.standard_normal((3, 20_000)) / np.sqrt(samples)
-    errors = _errors(setting, state + np.concatenate([moved, -moved], axis=1).T + drift / samples)
-    middle = float(_errors(setting, state)[0])
+    errors = _errors(task, state + np.concatenate([moved, -moved], axis=1).T + drift / samples)
+    middle = float(_errors(task, state)[0])
     assert variance[0] == pytest.approx(samples * errors.var(), rel=0.05)
     assert bias[0] == pytest.approx(samples * (errors.mean() - middle), rel=0.05)
-    assert abs(bias[0] - samples * float(_errors(setting, state + drift / samples)[0] - middle)) > 0.2 * abs(bias[0])
+    assert abs(bias[0] - samples * float(_errors(task, state + drift / samples)[0] - middle)) > 0.2 * abs(bias[0])

@@ -11,10 +11,10 @@ from scipy.special import expit
 
 import overlaps as ov
 from full_batches import PAIR, USER, committee, paper, small_start, textbook, three_classes
+from overlaps.full_batch.data_matrices import ExplicitDataMatrix
 from overlaps.full_batch.descent import descend
-from overlaps.full_batch.matrices import Formed
-from overlaps.full_batch.setting import Setting
-from overlaps.full_batch.weights import with_weights
+from overlaps.full_batch.initial_weights import with_weights
+from overlaps.full_batch.task import FullBatchTask
 
 
 def descent_by_hand(X, theta, algorithm, gradient, fixed):
@@ -70,12 +70,12 @@ def log_cosh_of_labels(p, y):
 def test_micro_is_the_loop_written_out(problem, by_hand):
     size, runs = 23, 3
     start = ov.draw(problem, size, seed=4, scale=0.7)
-    setting = Setting(problem, start)
-    matrix = Formed(setting, runs, np.random.default_rng(5))
-    ours = descend(setting, matrix, runs, np.random.default_rng(6), kernels=True)
+    task = FullBatchTask(problem, start)
+    matrix = ExplicitDataMatrix(task, runs, np.random.default_rng(5))
+    ours = descend(task, matrix, runs, np.random.default_rng(6), kernels=True)
     assert start.student is not None and start.means is not None
-    spread = np.repeat(setting.covariances, problem.data.dimensions(size), axis=1)
-    y, component = np.repeat(setting.labels, setting.counts), np.repeat(np.arange(len(spread)), setting.counts)
+    spread = np.repeat(task.covariances, problem.data.dimensions(size), axis=1)
+    y, component = np.repeat(task.labels, task.counts), np.repeat(np.arange(len(spread)), task.counts)
     assert y.size == problem.algorithm.samples(size)
     for run in range(runs):
         Q, m, loss, points, duals = descent_by_hand(
@@ -96,11 +96,11 @@ def test_micro_with_a_teacher_is_the_loop_written_out():
     problem = committee(method="heavy-ball", momentum=0.5, steps=12, ratio=0.7, rate=0.4)
     size, runs = 24, 2
     start = ov.draw(problem, size, seed=4)
-    setting = Setting(problem, start)
-    matrix = Formed(setting, runs, np.random.default_rng(5))
-    ours = descend(setting, matrix, runs, np.random.default_rng(6))
+    task = FullBatchTask(problem, start)
+    matrix = ExplicitDataMatrix(task, runs, np.random.default_rng(5))
+    ours = descend(task, matrix, runs, np.random.default_rng(6))
     assert start.student is not None and start.teacher is not None
-    noise = 0.3 * np.random.default_rng(6).standard_normal((runs, setting.samples))
+    noise = 0.3 * np.random.default_rng(6).standard_normal((runs, task.samples))
     v, B = np.array([1.0, -0.7]), start.teacher / np.sqrt(size)
     half = np.arange(size) < 12
     for run in range(runs):
@@ -124,10 +124,10 @@ def test_micro_with_a_teacher_is_the_loop_written_out():
 def test_matrices_have_the_law_of_the_data():
     """Samples of each component: how many, and their first two moments, to five standard errors (rate 1e-4)."""
     problem, size, runs = three_classes(ratio=0.3), 40, 500
-    setting = Setting(problem, ov.draw(problem, size))
-    counts = setting.counts
+    task = FullBatchTask(problem, ov.draw(problem, size))
+    counts = task.counts
     assert counts is not None and counts.tolist() == [66, 40, 27] and counts.sum() == round(40 / 0.3)
-    X, low = Formed(setting, runs, np.random.default_rng(0)).X, 0
+    X, low = ExplicitDataMatrix(task, runs, np.random.default_rng(0)).X, 0
     means = problem.data.mean_vectors(size)
     variances = np.repeat([[1.0, 0.3], [0.5, 1.5], [2.0, 1.0]], [24, 16], axis=1)
     for c, count in enumerate(counts):
@@ -280,10 +280,10 @@ def test_a_loss_that_is_not_finite_is_said_so():
 
 def test_two_classes_of_unequal_weights_share_out_the_samples():
     problem = paper(data=ov.GaussianMixture(gram=PAIR, weights=[0.7, 0.3], labels=[0, 1]), ratio=0.9)
-    setting = Setting(problem, ov.draw(problem, 10))
-    assert setting.samples == 11 and setting.counts is not None and setting.counts.tolist() == [8, 3]
-    np.testing.assert_allclose(setting.weights, [8 / 11, 3 / 11])
-    np.testing.assert_allclose(setting.shares, [10 / 11])
-    free = Setting(problem, ov.Start.from_overlaps(problem, [[1.0]]))
+    task = FullBatchTask(problem, ov.draw(problem, 10))
+    assert task.samples == 11 and task.counts is not None and task.counts.tolist() == [8, 3]
+    np.testing.assert_allclose(task.weights, [8 / 11, 3 / 11])
+    np.testing.assert_allclose(task.shares, [10 / 11])
+    free = FullBatchTask(problem, ov.Start.from_overlaps(problem, [[1.0]]))
     np.testing.assert_allclose(free.weights, [0.7, 0.3])
     np.testing.assert_allclose(free.shares, [0.9])

@@ -9,8 +9,8 @@ import pytest
 
 import overlaps as ov
 from full_batches import paper
-from overlaps.full_batch.matrices import Frame
-from overlaps.full_batch.theory import is_smooth
+from overlaps.full_batch.data_matrices import OrthonormalBasis
+from overlaps.full_batch.mean_field_theory import is_smooth
 
 
 def ramp(x: float) -> float:
@@ -89,7 +89,7 @@ def test_frames_stay_orthonormal_over_nearly_dependent_columns() -> None:
     """One pass of Gram and Schmidt would lose orthogonality to rounding over the part that is new."""
     rng = np.random.default_rng(0)
     a, b = rng.standard_normal((2, 1, 50))
-    frame = Frame(1, 50, 12)
+    frame = OrthonormalBasis(1, 50, 12)
     for i in range(12):
         frame.extend(a + 1e-5**i * b + 1e-9 * rng.standard_normal((1, 50)))
     columns = frame.columns[0]

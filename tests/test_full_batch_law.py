@@ -11,7 +11,7 @@ import pytest
 
 import overlaps as ov
 from full_batches import USER, committee, paper, three_classes
-from overlaps.full_batch import matrices
+from overlaps.full_batch import data_matrices
 from overlaps.trajectory.points import relabelled
 
 LEVEL = 1e-3
@@ -67,7 +67,7 @@ def test_meso_from_overlaps_is_meso_from_weights():
     assert ov.compare(from_weights, from_overlaps, level=LEVEL).verdict == "agrees"
 
 
-class _Forgetful(matrices._Block):
+class _Forgetful(data_matrices.ConditionedGaussian):
     """Fresh numbers in every direction: what is known of Z is forgotten in one of two ways."""
 
     keeps_noise = keeps_answers = True
@@ -88,10 +88,10 @@ def test_a_sampler_with_an_error_is_rejected(forgotten, name, monkeypatch):
     problem = make()
     start = ov.draw(problem, size)
     micro = ov.train(problem, start, runs=runs, seed=1, kernels=True)
-    monkeypatch.setattr(matrices, "_Block", type("_Wrong", (_Forgetful,), {forgotten: False}))
+    monkeypatch.setattr(data_matrices, "ConditionedGaussian", type("_Wrong", (_Forgetful,), {forgotten: False}))
     wrong = ov.sample(problem, start, runs=runs, seed=1, kernels=True)
     assert min(p_of_kernels(wrong, micro), smallest_p(wrong, micro)) < LEVEL
-    monkeypatch.setattr(matrices, "_Block", _Forgetful)
+    monkeypatch.setattr(data_matrices, "ConditionedGaussian", _Forgetful)
     right = ov.sample(problem, start, runs=runs, seed=1, kernels=True)
     assert min(p_of_kernels(right, micro), smallest_p(right, micro)) > LEVEL
 

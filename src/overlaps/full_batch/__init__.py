@@ -19,9 +19,9 @@ of which `train` and `sample` measure V_theta and V_omega in every run, with ``k
 - `fluctuations`: variance and bias of a run around mean-field theory, to order 1/m, without sampling.
 """
 
-from .alternative import alternative, perturbed
+from .comparison_processes import alternative, perturbed
+from .comparison_theorem import Theorem, check_theorem
 from .continuation import continued
-from .finite_size import fluctuations
-from .theorem import Theorem, check_theorem
+from .finite_size_fluctuations import fluctuations
 
 __all__ = ["Theorem", "alternative", "check_theorem", "continued", "fluctuations", "perturbed"]

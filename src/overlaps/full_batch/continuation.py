@@ -1,6 +1,6 @@
 """Statistics of training at finite size, from the alternative process by continuation to z² = −1.
 
-φ′ (`overlaps.full_batch.alternative`) is training with noise of size √((1 + z²)/m), which would be gone at z² = −1. No
+φ′ (`overlaps.full_batch.perturbed`) is training with noise of size √((1 + z²)/m), which would be gone at z² = −1. No
 run has such a z, but H(z), a mean or m times a variance over runs of ψ, is affine in z² up to terms of relative order
 1/m:
 
@@ -22,8 +22,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..interface.checks import whole
 from ..problem.start import Start
 from ..problem.statement import Problem
-from .alternative import alternative
-from .setting import Setting
+from .comparison_processes import alternative
+from .task import FullBatchTask
 
 Array = NDArray[np.float64]
 NAMES = ("Q", "R", "m", "error", "training_error")
@@ -51,7 +51,7 @@ def continued(
     zero, one = (
         alternative(problem, start, times, runs, seed, sigma=sigma, z=z, progress=progress).data for z in (0.0, 1.0)
     )
-    samples = Setting(problem, start).samples
+    samples = FullBatchTask(problem, start).samples
     out: dict[str, xr.DataArray] = {}
     for name in NAMES:
         for statistic, per_run in (("mean", _itself), ("variance", _squares)) if name in zero else ():

@@ -1,8 +1,9 @@
-"""Full-batch training: the one loop that all ways to answer for the data matrix share (`overlaps.full_batch.matrices`).
+"""Full-batch training: the one loop that all ways to answer for the data matrix share.
 
     p(l) = Xᵀθ(l)      δ(l) = ∂loss/∂p      q(l) = X δ(l)/m      θ(l+1) = λ(l+1) θ(0) − Σ_{μ≤l} q(μ) Λ(μ, l+1)
 
-It keeps the overlaps of θ at every step and the mean loss of the samples, the training error.
+The data matrix X is one of `overlaps.full_batch.data_matrices`. The overlaps of θ at every step are kept, and the mean
+loss of the samples, the training error.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from numpy.typing import NDArray
 
 from ..interface.errors import NumericalError
 from ..problem.start import LIMIT
-from .matrices import Matrix
-from .setting import Setting
+from .data_matrices import DataMatrix
+from .task import FullBatchTask
 
 Array = NDArray[np.float64]
 
 
 class Descent(NamedTuple):
-    """A batch of runs, until the last step that all of them reached within bounds.
+    """A group of runs, until the last step that all of them reached within bounds.
 
     Q (runs, steps, levels, K, K), A (runs, steps, levels, K, M+P): overlaps.
     loss: mean loss of the samples, (runs, steps).
@@ -42,27 +43,27 @@ class Descent(NamedTuple):
 
 
 def descend(
-    setting: Setting,
-    matrix: Matrix,
+    task: FullBatchTask,
+    matrix: DataMatrix,
     runs: int,
     rng: np.random.Generator,
     *,
     kernels: bool = False,
-    look: Callable[[int, Array, Array], None] | None = None,
+    observe: Callable[[int, Array, Array], None] | None = None,
 ) -> Descent:
     """Train `runs` times on `matrix`, from the weights of the start.
 
-    look: called at every step with (step, p (runs, m, K), q (runs, N, K)).
+    observe: called at every step with (step, p (runs, m, K), q (runs, N, K)).
     """
-    start, K, M = setting.start, setting.K, setting.M
+    start, K, M = task.start, task.K, task.M
     assert start.student is not None and start.teacher is not None and start.dimensions is not None
-    assert setting.counts is not None and start.means is not None
-    N, m, T = start.student.shape[1], setting.samples, setting.T
-    first, history = setting.kernels
+    assert task.counts is not None and start.means is not None
+    N, m, T = start.student.shape[1], task.samples, task.T
+    first, history = task.kernels
     fixed = np.concatenate([start.teacher / np.sqrt(N), start.means])  # (M+P, N)
     edges = np.concatenate([[0], np.cumsum(start.dimensions)])[:-1]
-    labels = np.tile(np.repeat(setting.labels, setting.counts), runs)
-    scale = setting.problem.label_noise
+    labels = np.tile(np.repeat(task.labels, task.counts), runs)
+    scale = task.problem.label_noise
     noise = scale * rng.standard_normal(runs * m) if scale else np.zeros(runs * m)
     begin = np.broadcast_to(start.student.T / np.sqrt(N), (runs, N, K))
     nu = matrix.fields(np.broadcast_to(start.teacher.T / np.sqrt(N), (runs, N, M)))
@@ -82,11 +83,11 @@ def descend(
             break
         try:
             p = matrix.fields(theta)
-            delta, losses = setting.duals(p.reshape(runs * m, K), nu, labels, noise)
+            delta, losses = task.duals(p.reshape(runs * m, K), nu, labels, noise)
             if not np.isfinite(losses.sum() + delta.sum()):
                 raise NumericalError(
                     f"training: the loss or its gradient is not a finite number at step {l}; reduce rate (now "
-                    f"{setting.algorithm.rate:g}), or look at the loss",
+                    f"{task.algorithm.rate:g}), or look at the loss",
                     quantity="training_error",
                     time=float(l),
                 )
@@ -98,11 +99,11 @@ def descend(
         loss[:, l] = losses.reshape(runs, m).mean(1)
         if thetas is not None and duals is not None:
             thetas[l], duals[l] = theta, omega
-        if look is not None:
-            look(l, p, q[l])
+        if observe is not None:
+            observe(l, p, q[l])
     V_theta = V_omega = np.empty(0)
     if thetas is not None and duals is not None:
-        V_theta, V_omega = _two_times(setting, thetas[:done], duals[:done], edges)
+        V_theta, V_omega = _two_times(task, thetas[:done], duals[:done], edges)
     return Descent(Q[:, :done], A[:, :done], loss[:, :done], V_theta, V_omega, largest, stopped)
 
 
@@ -118,11 +119,11 @@ def _overlaps(theta: Array, fixed: Array, edges: NDArray[np.int64]) -> tuple[Arr
     return Q, A
 
 
-def _two_times(setting: Setting, thetas: Array, duals: Array, edges: NDArray[np.int64]) -> tuple[Array, Array]:
+def _two_times(task: FullBatchTask, thetas: Array, duals: Array, edges: NDArray[np.int64]) -> tuple[Array, Array]:
     """V_θ(c) = Θᵀ R_c Θ and V_ω(c) = Ω_cᵀ Ω_c/m, (runs, components, steps, steps, K, K)."""
     levels = [np.einsum("lrnk,Lrnj->rlLkj", part, part, optimize=True) for part in np.split(thetas, edges[1:], axis=2)]
-    V_theta = np.einsum("cg,grlLkj->rclLkj", setting.covariances, np.array(levels))
-    assert setting.counts is not None
-    parts = np.split(duals, np.cumsum(setting.counts)[:-1], axis=2)
+    V_theta = np.einsum("cg,grlLkj->rclLkj", task.covariances, np.array(levels))
+    assert task.counts is not None
+    parts = np.split(duals, np.cumsum(task.counts)[:-1], axis=2)
     V_omega = np.stack([np.einsum("lrnk,Lrnj->rlLkj", part, part, optimize=True) for part in parts], axis=1)
-    return V_theta, V_omega / setting.samples
+    return V_theta, V_omega / task.samples

@@ -32,15 +32,15 @@ def with_weights(problem: Problem, start: Start) -> Start:
     ends = np.cumsum(start.dimensions)
     for gram, part in zip(start.gram, np.split(np.arange(start.size), ends[:-1]), strict=True):
         H, O, mu = gram[: K + M, : K + M], gram[: K + M, K + M :], means[:, part]
-        seen = O @ np.linalg.pinv(gram[K + M :, K + M :], rcond=1e-12, hermitian=True)
-        values, vectors = np.linalg.eigh(H - seen @ O.T)
+        along_means = O @ np.linalg.pinv(gram[K + M :, K + M :], rcond=1e-12, hermitian=True)
+        values, vectors = np.linalg.eigh(H - along_means @ O.T)
         own = values > 1e-14 * max(float(np.trace(H)), 1e-300)
         span = _span(mu)
         free = rng.standard_normal((part.size, np.count_nonzero(own)))
         for _ in range(2):
             free = free - span @ (span.T @ free)
         U = np.linalg.qr(free)[0]
-        rows[:, part] = seen @ mu + (vectors[:, own] * np.sqrt(values[own])) @ U.T
+        rows[:, part] = along_means @ mu + (vectors[:, own] * np.sqrt(values[own])) @ U.T
     rows *= np.sqrt(start.size)
     return replace(start, student=rows[:K], teacher=rows[K:], means=means)
 

@@ -1,12 +1,12 @@
-"""Upper-triangular factors A with Aᵀ A = V of many matrices V at once, grown by columns.
+"""Upper-triangular factors A with Aᵀ A = V, grown by columns, of one matrix V or of many at once.
 
     a = A⁻ᵀ V(·, j),    A(·, j) = a,    A(j, j)² = V(j, j) (1 + σ²) − |a|²
 
-as `overlaps.full_batch.sweep.Factor` has them of one. The matrices are small: a call for each takes longer than its
-work.
+`TriangularFactor` has one matrix, which may be large; `TriangularFactors` many small ones, where a call for each would
+take longer than its work.
 
 >>> V = np.array([[[4.0, 2.0], [2.0, 5.0]], [[1.0, 0.0], [0.0, 9.0]]])
->>> factors = Factors(np.zeros((2, 2, 2)))
+>>> factors = TriangularFactors(np.zeros((2, 2, 2)))
 >>> factors.extend(V, slice(0, 2))
 >>> bool(np.allclose(factors.A.swapaxes(1, 2) @ factors.A, V))
 True
@@ -18,11 +18,51 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import get_lapack_funcs
 
 from ..compiled.functions import kept
-from .sweep import ADDED
 
 Array = NDArray[np.float64]
+(TRIANGULAR,) = get_lapack_funcs(("trtrs",), dtype=np.float64)  # solve_triangular checks longer than it solves
+ADDED = 1e-8  # relative variance added to V: large beside rounding, small beside any error of sampling
+
+
+class TriangularFactor:
+    """Upper-triangular A with Aᵀ A = V, grown by columns.
+
+    added: relative variance that V gets in every column, so that each has a direction of its own; columns without any
+    variance have none and are not `kept`.
+    """
+
+    def __init__(self, A: Array, added: float = ADDED) -> None:
+        self.A, self.added, self.kept = A, added, np.flatnonzero(np.diag(A))
+
+    def extend(self, V: Array, columns: slice) -> None:
+        """Factor the new `columns` of V; a `LinAlgError` where its rounding has become larger than what is added."""
+        for j in range(columns.start, columns.stop):
+            if not V[j, j] > 0:
+                continue
+            kept = self.kept
+            a = TRIANGULAR(self.A[np.ix_(kept, kept)], V[kept, j], trans=1)[0] if kept.size else np.zeros(0)
+            pivot = V[j, j] * (1 + self.added) - a @ a
+            if not pivot > 0:
+                raise np.linalg.LinAlgError
+            self.A[kept, j] = a
+            self.A[j, j] = np.sqrt(pivot)
+            self.kept = np.append(kept, j)
+
+    def solve(self, C: Array, trans: int = 0) -> Array:
+        """B with A B = C or, with trans = 1, Aᵀ B = C, for as many rows; zero where a direction was lost."""
+        kept, B = self.kept[self.kept < len(C)], np.zeros_like(C)
+        if kept.size:
+            B[kept] = TRIANGULAR(self.A[np.ix_(kept, kept)], C[kept], trans=trans)[0].reshape(C[kept].shape)
+        return B
+
+    def orthonormal(self, X: Array, Y: Array, columns: slice) -> None:
+        """New columns of Y = X A⁻¹, (..., D), from those of X; zero where there is no direction."""
+        for j in range(columns.start, columns.stop):
+            if self.A[j, j] > 0:
+                Y[..., j] = (X[..., j] - Y[..., :j] @ self.A[:j, j]) / self.A[j, j]
 
 
 @kept(nogil=True)
@@ -68,7 +108,7 @@ def _solve(A, B, transposed):  # pragma: no cover - compiled
                 B[b, i, k] = x / A[b, i, i]
 
 
-class Factors:
+class TriangularFactors:
     """A (..., D, D), written in place; a column without any variance has no direction, and its pivot stays zero."""
 
     def __init__(self, A: Array) -> None:

@@ -4,9 +4,10 @@ X (N, m) has the samples as columns, x_i = μ_c + R_c^{1/2} z_i, the samples of 
 ever asks for the fields p = Xᵀθ of new columns θ, and then for the gradients q = X ω/m of as many new duals ω. Two ways
 to answer, equal in law:
 
-- `Formed` draws X and multiplies.
-- `Unformed` never has X. Let Z be the standard normal part of X for the samples of one covariance on one level. Given
-  the answers so far, Zᵀu_j = b_j for orthonormal u_j and Z v_j = a_j for orthonormal v_j, a new direction u ⊥ u_j has
+- `ExplicitDataMatrix` draws X and multiplies.
+- `ConditionedDataMatrix` never has X. Let Z be the standard normal part of X for the samples of one covariance on one
+  level. Given the answers so far, Zᵀu_j = b_j for orthonormal u_j and Z v_j = a_j for orthonormal v_j, a new direction
+  u ⊥ u_j has
 
       Zᵀu = (1 − V Vᵀ) g + V Aᵀu,    g ~ N(0, I),    V = (v_1, v_2, …),  A = (a_1, a_2, …),
 
@@ -22,13 +23,13 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from .setting import Setting
+from .task import FullBatchTask
 
 Array = NDArray[np.float64]
 
 
-class Matrix(Protocol):
-    """X, for a batch of runs."""
+class DataMatrix(Protocol):
+    """X, for a group of runs."""
 
     def fields(self, theta: Array) -> Array:
         """Xᵀθ, (runs, m, k), of k new columns θ (runs, N, k)."""
@@ -42,14 +43,14 @@ class Matrix(Protocol):
 class Means:
     """The means, which all matrices have in common: X̂, (N, m), of rank one per component."""
 
-    def __init__(self, setting: Setting) -> None:
-        assert setting.counts is not None and setting.start.size is not None
-        assert setting.start.dimensions is not None
-        self.setting, self.counts, self.samples = setting, setting.counts, setting.samples
+    def __init__(self, task: FullBatchTask) -> None:
+        assert task.counts is not None and task.start.size is not None
+        assert task.start.dimensions is not None
+        self.task, self.counts, self.samples = task, task.counts, task.samples
         self.component = np.repeat(np.arange(self.counts.size), self.counts)
-        means = setting.start.means
-        self.vectors = means if means is not None and len(means) else np.zeros((self.counts.size, setting.start.size))
-        self.level = np.repeat(np.arange(setting.start.dimensions.size), setting.start.dimensions)
+        means = task.start.means
+        self.vectors = means if means is not None and len(means) else np.zeros((self.counts.size, task.start.size))
+        self.level = np.repeat(np.arange(task.start.dimensions.size), task.start.dimensions)
         self.ends = np.concatenate([[0], np.cumsum(self.counts)])
 
     def fields(self, theta: Array) -> Array:
@@ -61,13 +62,13 @@ class Means:
         return self.vectors.T @ np.add.reduceat(omega, self.ends[:-1], axis=1) / self.samples
 
 
-class Formed:
+class ExplicitDataMatrix:
     """X itself, (runs, N, m)."""
 
-    def __init__(self, setting: Setting, runs: int, rng: np.random.Generator) -> None:
-        means = Means(setting)
+    def __init__(self, task: FullBatchTask, runs: int, rng: np.random.Generator) -> None:
+        means = Means(task)
         self.X = rng.standard_normal((runs, len(means.level), means.samples))
-        roots = np.sqrt(setting.covariances)
+        roots = np.sqrt(task.covariances)
         if (roots != 1).any():
             self.X *= roots[means.component][:, means.level].T
         if means.vectors.any():
@@ -81,7 +82,7 @@ class Formed:
         return self.X @ omega / self.X.shape[2]
 
 
-class Growing:
+class GrowingColumns:
     """Columns that are added one at a time, (runs, size, count), in a place that was kept for them."""
 
     def __init__(self, runs: int, size: int, most: int) -> None:
@@ -105,7 +106,7 @@ class Growing:
         return (self.columns @ weights[:, :, None])[:, :, 0]
 
 
-class Frame(Growing):
+class OrthonormalBasis(GrowingColumns):
     """An orthonormal basis that grows."""
 
     def extend(self, x: Array) -> tuple[Array, Array]:
@@ -127,30 +128,30 @@ class Frame(Growing):
         return direction, np.concatenate([inside, np.where(new, left, 0.0)[:, None]], axis=1)
 
 
-class _Block:
+class ConditionedGaussian:
     """A standard normal matrix Z (size, count) of which only answers are known: Zᵀu_j = b_j and Z v_j = a_j."""
 
     def __init__(self, runs: int, size: int, count: int, most: int, rng: np.random.Generator) -> None:
         self.rng = rng
-        self.a, self.b = Growing(runs, size, most), Growing(runs, count, most)
+        self.a, self.b = GrowingColumns(runs, size, most), GrowingColumns(runs, count, most)
 
-    def left(self, u: Array, V: Frame) -> None:
+    def left(self, u: Array, V: OrthonormalBasis) -> None:
         """Answer Zᵀu for a new direction u (runs, size); V holds the directions v asked so far."""
         g = self.rng.standard_normal(self.b.place.shape[:2])
         self.b.append(g + V.combine(self.a.dot(u) - V.dot(g)))
 
-    def right(self, v: Array, U: Frame) -> None:
+    def right(self, v: Array, U: OrthonormalBasis) -> None:
         """Answer Z v for a new direction v (runs, count)."""
         g = self.rng.standard_normal(self.a.place.shape[:2])
         self.a.append(g + U.combine(self.b.dot(v) - U.dot(g)))
 
 
-class Unformed:
+class ConditionedDataMatrix:
     """X as far as it was asked for."""
 
-    def __init__(self, setting: Setting, runs: int, rng: np.random.Generator) -> None:
-        self.means = Means(setting)
-        r = setting.covariances
+    def __init__(self, task: FullBatchTask, runs: int, rng: np.random.Generator) -> None:
+        self.means = Means(task)
+        r = task.covariances
         # components with the same covariance are one matrix; so are levels with the same eigenvalues in all of them
         _, family = np.unique(r, axis=0, return_inverse=True)
         _, group = np.unique(r, axis=1, return_inverse=True)
@@ -159,10 +160,10 @@ class Unformed:
         self.rows = [np.flatnonzero(family[self.means.component] == f) for f in families]
         self.coordinates = [np.flatnonzero(group[self.means.level] == g) for g in groups]
         self.roots = np.array([[np.sqrt(r[family == f][:, group == g][0, 0]) for g in groups] for f in families])
-        D = setting.D
-        self.U = [Frame(runs, at.size, D) for at in self.coordinates]
-        self.V = [Frame(runs, at.size, D) for at in self.rows]
-        self.blocks = [[_Block(runs, g.size, f.size, D, rng) for g in self.coordinates] for f in self.rows]
+        D = task.D
+        self.U = [OrthonormalBasis(runs, at.size, D) for at in self.coordinates]
+        self.V = [OrthonormalBasis(runs, at.size, D) for at in self.rows]
+        self.blocks = [[ConditionedGaussian(runs, g.size, f.size, D, rng) for g in self.coordinates] for f in self.rows]
 
     def fields(self, theta: Array) -> Array:
         out = self.means.fields(theta)

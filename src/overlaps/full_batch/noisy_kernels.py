@@ -1,7 +1,7 @@
-"""The sweep of full-batch training at finite size: the kernels as functions of the noise that they are made of.
+"""The recursion of full-batch training at finite size: the kernels as functions of the noise that they are made of.
 
 Write Θ_g = U_g A_g with orthonormal columns U_g, and for a family f of components with one covariance Ω_f/√m = Ṽ_f A_f.
-Conditioning the data matrix on what training has asked of it (`overlaps.full_batch.matrices`) gives, exactly,
+Conditioning the data matrix on what training has asked of it (`overlaps.full_batch.data_matrices`) gives, exactly,
 
     p_f = means + Σ_g √r_fg [H_fg A_g + Ω_f A_f⁻¹ (X_fg − Y_fg)_U A_g]         X_fg = m^{−1/2} G_fgᵀ U_g
     q_g = means + Σ_f √r_fg [m^{−1/2} G_fg A_f + U_g (Y_fg − X_fg)ᵀ_u A_f]      Y_fg = m^{−1/2} Ṽ_fᵀ H_fg
@@ -27,9 +27,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..interface.errors import NumericalError
-from .factors import Factors
-from .setting import Setting
-from .sweep import Paths
+from .mean_field_kernels import Paths
+from .task import FullBatchTask
+from .triangular_factors import TriangularFactors
 
 Array = NDArray[np.float64]
 
@@ -55,7 +55,7 @@ class Noise:
     gamma: dict[int, Array] | None = None
 
     @property
-    def batch(self) -> tuple[int, ...]:
+    def realisations(self) -> tuple[int, ...]:
         """Axes of the realisations: (count,), or () of one."""
         moments = {c: first for c, (first, _, _) in self.moments.items()}
         for parts, axes in ((self.gram, 2), (self.sources, 2), (self.weights, 1), (moments, 1), (self.gamma or {}, 2)):
@@ -86,12 +86,12 @@ def stacked(noises: Sequence[Noise], even: Array) -> Noise:
 
 
 @dataclass(eq=False)
-class Noisy:
-    """Kernels with noise. Levels g, families f, components c, columns D, sources s.
+class NoisyKernels:
+    """MeanFieldKernels with noise. Levels g, families f, components c, columns D, sources s.
 
     Realisations of the noise, where there are several, are the second axis.
 
-    tau (g, s, D), lam (g, D, D): coordinates τ and Λ̃ of Θ_g, see `overlaps.full_batch.sweep`.
+    tau (g, s, D), lam (g, D, D): coordinates τ and Λ̃ of Θ_g, see `overlaps.full_batch.mean_field_kernels`.
     V, A (g, D, D): Θ_gᵀ Θ_g and its factor. back (g, D, D): U_g back is Θ_g B_θ.
     W, A_omega (f, D, D): V_ω and its factor. B_omega (f, D, D).
     beta, alpha (c, D), loss (c, T).
@@ -110,43 +110,46 @@ class Noisy:
     loss: Array
 
 
-def families(setting: Setting, apart: bool) -> tuple[NDArray[np.int64], Array]:
+def families(task: FullBatchTask, separate_components: bool) -> tuple[NDArray[np.int64], Array]:
     """The family of each component, (components,), and roots of the eigenvalues of each family, (families, levels)."""
-    if apart:
-        return np.arange(len(setting.weights)), np.sqrt(setting.covariances)
-    values, family = np.unique(setting.covariances, axis=0, return_inverse=True)
+    if separate_components:
+        return np.arange(len(task.weights)), np.sqrt(task.covariances)
+    values, family = np.unique(task.covariances, axis=0, return_inverse=True)
     return family.ravel(), np.sqrt(values)
 
 
-class NoisySweep:
-    """The sweep over points h (n, levels, D) of a standard normal, as a function of the noise.
+class NoisyRecursion:
+    """The recursion over points h (n, levels, D) of a standard normal, as a function of the noise.
 
-    apart: whether every component is a family, as in the paper; the law is the same, one pass of an iteration is not.
+    separate_components: whether every component is a family, as in the paper; the law is the same, one pass of an
+    iteration is not.
     targets: noise of the targets, standard normal, (n,), where there is any.
     """
 
-    def __init__(self, setting: Setting, h: Array, targets: Array | None = None, *, apart: bool = False) -> None:
-        self.setting, self.h, self.targets = setting, h, targets
-        self.family, self.roots = families(setting, apart)
+    def __init__(
+        self, task: FullBatchTask, h: Array, targets: Array | None = None, *, separate_components: bool = False
+    ) -> None:
+        self.task, self.h, self.targets = task, h, targets
+        self.family, self.roots = families(task, separate_components)
         self.even = np.full(len(h), 1 / len(h))
-        self.paths: list[Paths] = []  # of the sweep without noise, one for each component
+        self.paths: list[Paths] = []  # of the recursion without noise, one for each component
         self.base = self(Noise())
 
-    def __call__(self, noise: Noise, given: Noisy | None = None) -> Noisy:
-        """Kernels with `noise`; the dynamics behind them has the same kernels, or those `given`.
+    def __call__(self, noise: Noise, given: NoisyKernels | None = None) -> NoisyKernels:
+        """MeanFieldKernels with `noise`; the dynamics behind them has the same kernels, or those `given`.
 
         With given kernels this is one pass of a fixed-point iteration, without them its end: kernels of a step depend
         on those before alone.
         """
-        setting = self.setting
-        C, G, S, D = len(setting.weights), len(setting.gram), setting.gram.shape[-1], setting.D
+        task = self.task
+        C, G, S, D = len(task.weights), len(task.gram), task.gram.shape[-1], task.D
         F = len(self.roots)
-        batch = noise.batch
-        levels, duals, means = (G, *batch, D, D), (F, *batch, D, D), (C, *batch, D)
-        shapes = [(G, *batch, S, D), *[levels] * 4, *[duals] * 3, means, means, (C, *batch, setting.T)]
-        own = Noisy(*(np.zeros(shape) for shape in shapes))
+        many = noise.realisations
+        levels, duals, means = (G, *many, D, D), (F, *many, D, D), (C, *many, D)
+        shapes = [(G, *many, S, D), *[levels] * 4, *[duals] * 3, means, means, (C, *many, task.T)]
+        own = NoisyKernels(*(np.zeros(shape) for shape in shapes))
         state = _State(self, noise, own, own if given is None else given)
-        for l in range(-1 if setting.M else 0, setting.T):
+        for l in range(-1 if task.M else 0, task.T):
             try:
                 state.step(l)
             except np.linalg.LinAlgError:
@@ -166,29 +169,31 @@ def _T(X: Array) -> Array:
 
 
 class _State:
-    """One sweep on its way."""
+    """One recursion on its way."""
 
-    def __init__(self, sweep: NoisySweep, noise: Noise, own: Noisy, feed: Noisy) -> None:
-        self.sweep, self.setting, self.noise, self.own, self.feed = sweep, sweep.setting, noise, own, feed
-        setting, h = sweep.setting, sweep.h
-        D, F, G = setting.D, len(sweep.roots), h.shape[1]
-        self.batch = noise.batch
-        self.theta, self.omega = [Factors(A) for A in own.A], [Factors(A) for A in own.A_omega]
+    def __init__(self, recursion: NoisyRecursion, noise: Noise, own: NoisyKernels, feed: NoisyKernels) -> None:
+        self.recursion, self.task, self.noise, self.own, self.feed = recursion, recursion.task, noise, own, feed
+        task, h = recursion.task, recursion.h
+        D, F, G = task.D, len(recursion.roots), h.shape[1]
+        self.realisations = noise.realisations
+        self.theta, self.omega = [TriangularFactors(A) for A in own.A], [TriangularFactors(A) for A in own.A_omega]
         # factors by which coordinates of Θ are made orthonormal
         self.frame = self.theta
         if feed is not own:
-            self.frame = [Factors(A) for A in feed.A]
+            self.frame = [TriangularFactors(A) for A in feed.A]
         self.unit_tau, self.unit_lam = np.zeros_like(own.tau), np.zeros_like(own.lam)
         # ( )_U and ( )ᵀ_u, with noise alone
-        self.ahead, self.behind = np.zeros((F, G, *self.batch, D, D)), np.zeros((F, G, *self.batch, D, D))
-        own_h = h[:, 0] if sweep.targets is None else np.column_stack([h[:, 0], sweep.targets])
-        self.paths = [Paths(setting, c, own_h, sweep.even, len(h), self.batch) for c in range(len(setting.weights))]
-        self.moved = {c: w - sweep.even for c, w in noise.weights.items()}
+        self.ahead, self.behind = np.zeros((F, G, *self.realisations, D, D)), np.zeros((F, G, *self.realisations, D, D))
+        own_h = h[:, 0] if recursion.targets is None else np.column_stack([h[:, 0], recursion.targets])
+        self.paths = [
+            Paths(task, c, own_h, recursion.even, len(h), self.realisations) for c in range(len(task.weights))
+        ]
+        self.moved = {c: w - recursion.even for c, w in noise.weights.items()}
 
     def step(self, l: int) -> None:
-        columns = self.setting.block(l)
+        columns = self.task.block(l)
         self._weights(columns)
-        for f in range(len(self.sweep.roots)):
+        for f in range(len(self.recursion.roots)):
             self._forward(f, columns)
         for c in range(len(self.paths)):
             self._samples(c, l, columns)
@@ -199,25 +204,25 @@ class _State:
 
     def _noise_of(self, g: int, lam: Array) -> Array:
         """A_f times coordinates lam (D, k), for all families one after the other, (F D, k)."""
-        roots = self.sweep.roots[:, g]
+        roots = self.recursion.roots[:, g]
         return np.concatenate([root * A @ lam for root, A in zip(roots, self.feed.A_omega, strict=True)], axis=-2)
 
     def _weights(self, columns: slice) -> None:
         """New columns of τ, Λ̃, V, A and β."""
-        own, feed, setting, noise = self.own, self.feed, self.setting, self.noise
+        own, feed, task, noise = self.own, self.feed, self.task, self.noise
         done, stop = slice(0, columns.start), columns.stop
-        history = setting.history[done, columns]
-        means = slice(setting.K + setting.M, None)
-        pushed = np.zeros((*self.batch, setting.gram.shape[-1], history.shape[1]))
-        if setting.data.has_means:
+        history = task.history[done, columns]
+        means = slice(task.K + task.M, None)
+        pushed = np.zeros((*self.realisations, task.gram.shape[-1], history.shape[1]))
+        if task.data.has_means:
             pushed[..., means, :] = np.moveaxis(feed.alpha[..., done] @ history, 0, -2)
-        for g, nu in enumerate(setting.gram):
+        for g, nu in enumerate(task.gram):
             back = feed.back[g][..., done, done] @ history
-            own.tau[g][..., columns] = setting.first[:, columns] - pushed - self.unit_tau[g][..., done] @ back
-            own.lam[g][..., columns] = setting.history[:, columns] - self.unit_lam[g][..., done] @ back
+            own.tau[g][..., columns] = task.first[:, columns] - pushed - self.unit_tau[g][..., done] @ back
+            own.lam[g][..., columns] = task.history[:, columns] - self.unit_lam[g][..., done] @ back
             tau, lam = own.tau[g][..., :stop], own.lam[g][..., :stop]
-            W = np.tensordot(self.sweep.roots[:, g] ** 2, feed.W, 1)
-            V = _T(tau) @ nu @ tau[..., columns] + setting.shares[g] * _T(lam) @ W @ lam[..., columns]
+            W = np.tensordot(self.recursion.roots[:, g] ** 2, feed.W, 1)
+            V = _T(tau) @ nu @ tau[..., columns] + task.shares[g] * _T(lam) @ W @ lam[..., columns]
             if g in noise.gram:
                 N = self._noise_of(g, lam)
                 V += _T(N) @ noise.gram[g] @ N[..., columns]
@@ -225,10 +230,10 @@ class _State:
                 N = self._noise_of(g, lam)
                 crossed = _T(tau) @ noise.sources[g] @ N
                 V -= crossed[..., columns] + _T(crossed[..., columns, :])
-                if setting.data.has_means:
+                if task.data.has_means:
                     own.beta[..., columns] -= np.moveaxis((noise.sources[g] @ N[..., columns])[..., means, :], -2, 0)
             own.V[g][..., :stop, columns], own.V[g][..., columns, :stop] = V, _T(V)
-            if setting.data.has_means:
+            if task.data.has_means:
                 own.beta[..., columns] += np.moveaxis(nu[means] @ tau[..., columns], -2, 0)
             self.theta[g].extend(own.V[g], columns)
             self.frame[g].orthonormal(own.tau[g], self.unit_tau[g], columns)
@@ -236,9 +241,9 @@ class _State:
 
     def _gaussian(self, f: int, g: int, rows: slice, columns: slice) -> Array:
         """Noise of X_fg, (rows, columns)."""
-        D, noise = self.setting.D, self.noise
+        D, noise = self.task.D, self.noise
         mine = slice(f * D + rows.start, f * D + rows.stop)
-        out = np.zeros((*self.batch, rows.stop - rows.start, columns.stop - columns.start))
+        out = np.zeros((*self.realisations, rows.stop - rows.start, columns.stop - columns.start))
         if g in noise.sources:
             out += _T(noise.sources[g][..., mine]) @ self.unit_tau[g][..., columns]
         if g in noise.gram:
@@ -247,23 +252,23 @@ class _State:
 
     def _empirical(self, f: int, g: int, rows: slice, columns: slice) -> Array:
         """Fluctuation of Σ_c ρ_c E[ω hᵀ] over the components of a family: ω of the rows, h of the columns."""
-        out = np.zeros((*self.batch, rows.stop - rows.start, columns.stop - columns.start))
+        out = np.zeros((*self.realisations, rows.stop - rows.start, columns.stop - columns.start))
         for c, moved in self.moved.items():
-            if self.sweep.family[c] == f:
+            if self.recursion.family[c] == f:
                 omega = self.paths[c].omega[..., rows] * moved[..., None]
-                out += self.setting.weights[c] * _T(omega) @ self.sweep.h[:, g, columns]
+                out += self.task.weights[c] * _T(omega) @ self.recursion.h[:, g, columns]
         for c, (_, _, crossed) in self.noise.moments.items():
-            if self.sweep.family[c] == f:
-                out += self.setting.weights[c] * crossed[..., g, rows, columns]
+            if self.recursion.family[c] == f:
+                out += self.task.weights[c] * crossed[..., g, rows, columns]
         return out
 
     def _forward(self, f: int, columns: slice) -> None:
         """New columns of B_ω."""
-        own, feed, setting = self.own, self.feed, self.setting
+        own, feed, task = self.own, self.feed, self.task
         done, stop = slice(0, columns.start), columns.stop
-        mean, extra = np.zeros((*self.batch, columns.start, columns.stop - columns.start)), 0.0
-        for g, share in enumerate(setting.shares):
-            root = self.sweep.roots[f, g]
+        mean, extra = np.zeros((*self.realisations, columns.start, columns.stop - columns.start)), 0.0
+        for g, share in enumerate(task.shares):
+            root = self.recursion.roots[f, g]
             if self.noise.gamma is None:
                 new = self._gaussian(f, g, done, columns)
                 new -= self.omega[f].solve(self._empirical(f, g, done, columns), transposed=True)
@@ -280,14 +285,14 @@ class _State:
 
     def _samples(self, c: int, l: int, columns: slice) -> None:
         """New columns of α and V_ω, and the mean loss."""
-        own, feed, setting, path = self.own, self.feed, self.setting, self.paths[c]
-        f, rho, stop = self.sweep.family[c], setting.weights[c], columns.stop
+        own, feed, task, path = self.own, self.feed, self.task, self.paths[c]
+        f, rho, stop = self.recursion.family[c], task.weights[c], columns.stop
         fields = sum(
-            root * self.sweep.h[:, g, :stop] @ feed.A[g][..., :stop, columns]
-            for g, root in enumerate(self.sweep.roots[f])
+            root * self.recursion.h[:, g, :stop] @ feed.A[g][..., :stop, columns]
+            for g, root in enumerate(self.recursion.roots[f])
         )
-        path.weights = self.noise.weights.get(c, self.sweep.even)
-        loss = path.take(columns, feed.beta[c][..., None, columns] + fields, feed.B_omega[f])
+        path.weights = self.noise.weights.get(c, self.recursion.even)
+        loss = path.advance(columns, feed.beta[c][..., None, columns] + fields, feed.B_omega[f])
         if l < 0:
             return
         own.loss[c][..., l] = loss
@@ -301,15 +306,15 @@ class _State:
 
     def _backward(self, columns: slice) -> None:
         """New columns of Θ B_θ, in the frame U."""
-        own, feed, setting, roots = self.own, self.feed, self.setting, self.sweep.roots
+        own, feed, task, roots = self.own, self.feed, self.task, self.recursion.roots
         stop = columns.stop
         upto = slice(0, stop)
-        for g in range(len(setting.shares)):
-            total = np.zeros((*self.batch, stop, columns.stop - columns.start))
+        for g in range(len(task.shares)):
+            total = np.zeros((*self.realisations, stop, columns.stop - columns.start))
             for c, path in enumerate(self.paths):
                 # the mean over the Gaussian measure, whatever the weights are: these come in by the noise below
-                path.weights = self.sweep.even
-                total += setting.weights[c] * roots[self.sweep.family[c], g] ** 2 * path.responses(columns)
+                path.weights = self.recursion.even
+                total += task.weights[c] * roots[self.recursion.family[c], g] ** 2 * path.responses(columns)
             total = feed.A[g][..., upto, upto] @ total
             for f in range(len(roots)):
                 if self.noise.gamma is None:

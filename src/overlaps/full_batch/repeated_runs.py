@@ -1,6 +1,6 @@
-"""Many independent runs of full-batch training, in batches on threads, as one trajectory.
+"""Many independent runs of full-batch training, in groups on threads, as one trajectory.
 
-The same seed gives the same bits: how runs are shared out over batches depends on the problem alone, and every batch
+The same seed gives the same bits: how runs are shared out over groups depends on the problem alone, and every group
 has random numbers of its own.
 """
 
@@ -23,14 +23,14 @@ from ..interface.errors import InputError, NumericalError
 from ..problem.start import Start, joined
 from ..problem.statement import Problem
 from ..trajectory.dataset import STEPS, Trajectory, assemble
+from .data_matrices import ConditionedDataMatrix, DataMatrix, ExplicitDataMatrix
 from .descent import Descent, descend
-from .matrices import Formed, Matrix, Unformed
-from .setting import Setting
-from .weights import with_weights
+from .initial_weights import with_weights
+from .task import FullBatchTask
 
 Array = NDArray[np.float64]
-Maker = Callable[[Setting, int, np.random.Generator], Matrix]
-BATCH = 2_000_000  # numbers in the arrays of one batch of runs: about what a cache holds
+Maker = Callable[[FullBatchTask, int, np.random.Generator], DataMatrix]
+GROUP = 2_000_000  # numbers in the arrays of one group of runs: about what a cache holds
 LARGEST = 2_500_000_000  # numbers in a data matrix
 STREAMS = {"micro": 11, "meso": 12, "alternative": 13, "perturbed": 14}  # so that scales have different samples
 
@@ -58,17 +58,17 @@ def train_full_batch(
     progress: bool,
 ) -> Trajectory:  # fmt: skip
     """Micro: runs on data matrices of their own."""
-    setting = ready(problem, start, "micro", times)
+    task = task_at_size(problem, start, "micro", times)
     assert start.size is not None
-    numbers = start.size * setting.samples
+    numbers = start.size * task.samples
     if numbers > LARGEST:
         raise InputError(
-            f"size: a data matrix of {start.size} x {setting.samples} is {numbers * 8e-9:.0f} GB; use sample, which "
+            f"size: a data matrix of {start.size} x {task.samples} is {numbers * 8e-9:.0f} GB; use sample, which "
             "has the same law and forms no matrix"
         )
-    per_run = numbers + 2 * (start.size + setting.samples) * setting.D
-    return record(
-        "micro", Formed, setting, times, runs, seed, per_run, levels=levels, kernels=kernels, progress=progress
+    per_run = numbers + 2 * (start.size + task.samples) * task.D
+    return simulate(
+        "micro", ExplicitDataMatrix, task, times, runs, seed, per_run, levels=levels, kernels=kernels, progress=progress
     )
 
 
@@ -77,21 +77,30 @@ def sample_full_batch(
     progress: bool,
 ) -> Trajectory:  # fmt: skip
     """Meso: runs on data matrices that are never formed."""
-    setting = ready(problem, start, "meso", times)
+    task = task_at_size(problem, start, "meso", times)
     assert start.size is not None
-    per_run = 3 * (start.size + setting.samples) * setting.D * setting.covariances.size
+    per_run = 3 * (start.size + task.samples) * task.D * task.covariances.size
     if per_run > LARGEST:
         raise InputError(
-            f"steps: what a run of {setting.D} columns asks of its {start.size} x {setting.samples} matrix is "
+            f"steps: what a run of {task.D} columns asks of its {start.size} x {task.samples} matrix is "
             f"{per_run * 8e-9:.0f} GB; use fewer steps or a smaller size"
         )
-    return record(
-        "meso", Unformed, setting, times, runs, seed, per_run, levels=levels, kernels=kernels, progress=progress
+    return simulate(
+        "meso",
+        ConditionedDataMatrix,
+        task,
+        times,
+        runs,
+        seed,
+        per_run,
+        levels=levels,
+        kernels=kernels,
+        progress=progress,
     )
 
 
-def ready(problem: Problem, start: Start, scale: str, times: ArrayLike | None = None) -> Setting:
-    """The setting of runs at the size of a start; only micro needs weights, others take any with its overlaps."""
+def task_at_size(problem: Problem, start: Start, scale: str, times: ArrayLike | None = None) -> FullBatchTask:
+    """The task at the size of a start; only micro needs weights, others take any with its overlaps."""
     if start.size is None:
         raise InputError(
             f"start: {scale} needs a size; pass size= to Start.from_overlaps, or use draw or Start.from_weights"
@@ -100,29 +109,29 @@ def ready(problem: Problem, start: Start, scale: str, times: ArrayLike | None = 
         raise InputError(
             "start: micro needs weights; use draw or Start.from_weights (sample gives the same law from overlaps)"
         )
-    setting = Setting(problem, with_weights(problem, start))
-    return replace(setting, last=int(whole_steps(setting.algorithm.steps, times)[-1]))
+    task = FullBatchTask(problem, with_weights(problem, start))
+    return replace(task, last=int(whole_steps(task.algorithm.steps, times)[-1]))
 
 
-def batches(runs: int, per_run: int) -> list[int]:
+def run_groups(runs: int, per_run: int) -> list[int]:
     """Numbers of runs that are taken together."""
-    together = max(1, min(runs, BATCH // per_run))
+    together = max(1, min(runs, GROUP // per_run))
     return [min(together, runs - first) for first in range(0, runs, together)]
 
 
-def record(
-    scale: str, maker: Maker, setting: Setting, times: ArrayLike | None, runs: int, seed: int, per_run: int, *,
+def simulate(
+    scale: str, maker: Maker, task: FullBatchTask, times: ArrayLike | None, runs: int, seed: int, per_run: int, *,
     levels: bool, kernels: bool, progress: bool,
 ) -> Trajectory:  # fmt: skip
     """Run `runs` copies and record their overlaps and training errors at `times`."""
     began = clock.perf_counter()
     runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
-    stops = whole_steps(setting.algorithm.steps, times)
-    T, K, C = setting.T, setting.K, len(setting.weights)
-    numbers = runs * (T * setting.start.gram.size + (2 * C * (T * K) ** 2 if kernels else 0))
+    stops = whole_steps(task.algorithm.steps, times)
+    T, K, C = task.T, task.K, len(task.weights)
+    numbers = runs * (T * task.start.gram.size + (2 * C * (T * K) ** 2 if kernels else 0))
     if numbers > 1e9:
         raise InputError(f"runs: {runs} runs would keep {numbers * 8e-9:.0f} GB; use fewer, or kernels=False")
-    groups = batches(runs, per_run)
+    groups = run_groups(runs, per_run)
     streams = np.random.SeedSequence([seed, STREAMS[scale]]).spawn(len(groups))
     hidden = None if progress else True
     bar = tqdm(total=runs * T, desc=scale, unit="step", unit_scale=True, delay=2, disable=hidden)
@@ -134,8 +143,8 @@ def record(
         rng = np.random.Generator(np.random.SFC64(streams[i]))
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is found by its size
             return descend(
-                setting, maker(setting, groups[i], rng), groups[i], rng, kernels=kernels,
-                look=lambda *_: tick(groups[i]),
+                task, maker(task, groups[i], rng), groups[i], rng, kernels=kernels,
+                observe=lambda *_: tick(groups[i]),
             )  # fmt: skip
 
     workers = min(len(groups), os.cpu_count() or 1)
@@ -143,7 +152,7 @@ def record(
         parts = list(pool.map(one, range(len(groups))))
     reached = min(part.loss.shape[1] for part in parts)
     seconds = clock.perf_counter() - began
-    cost = f"{runs} x {reached} steps on {setting.samples:,} samples, {seconds:.2g} s"
+    cost = f"{runs} x {reached} steps on {task.samples:,} samples, {seconds:.2g} s"
     Q, A, loss = (np.concatenate([getattr(p, name)[:, :reached] for p in parts]) for name in ("Q", "A", "loss"))
     more: dict[str, tuple[tuple[str, ...], Array]] = {}
     if kernels:
@@ -153,7 +162,7 @@ def record(
     kept = stops[stops < reached]
     result = None
     if kept.size:
-        result = as_trajectory(scale, setting, kept, Q[:, kept], A[:, kept], loss[:, kept], more, levels, seed, cost)
+        result = as_trajectory(scale, task, kept, Q[:, kept], A[:, kept], loss[:, kept], more, levels, seed, cost)
     if reached == T:
         assert result is not None
         return result
@@ -164,7 +173,7 @@ def record(
     worst = max(part.largest for part in parts)
     raise NumericalError(
         f"{scale}: training diverged at step {reached}: an overlap Q reached {worst:.3g}; reduce rate (now "
-        f"{setting.algorithm.rate:g}), or stop earlier",
+        f"{task.algorithm.rate:g}), or stop earlier",
         quantity="Q",
         time=float(reached),
         partial=result,
@@ -172,27 +181,27 @@ def record(
 
 
 def as_trajectory(
-    scale: str, setting: Setting, steps: NDArray[np.int64], Q: Array, A: Array, loss: Array,
+    scale: str, task: FullBatchTask, steps: NDArray[np.int64], Q: Array, A: Array, loss: Array,
     more: dict[str, tuple[tuple[str, ...], Array]], levels: bool, seed: int, cost: str, method: Method | None = None,
 ) -> Trajectory:  # fmt: skip
     """A trajectory from overlaps per level, Q (run, time, levels, K, K) and A (run, time, levels, K, M+P).
 
     method: of averaging, for the generalisation error; the usual one by default.
     """
-    start, M = setting.start, setting.M
-    v = np.broadcast_to(start.v, (*Q.shape[:2], setting.K))
+    start, M = task.start, task.M
+    v = np.broadcast_to(start.v, (*Q.shape[:2], task.K))
     return assemble(
         scale,
-        setting.problem,
+        task.problem,
         start,
         steps.astype(float),
         np.einsum("b,rtbij->rtij", start.eigenvalues, Q),
         np.einsum("b,rtbij->rtij", start.eigenvalues, A[..., :M]),
         A[..., M:].sum(2),
         v,
-        method or method_for(setting.problem, start.u),
+        method or method_for(task.problem, start.u),
         levels=(Q, A) if levels else None,
-        covariances=None if setting.data.one_covariance else field_covariances(setting, Q, A),
+        covariances=None if task.data.one_covariance else field_covariances(task, Q, A),
         more={"training_error": (("run", "time"), loss), **more},
         units=STEPS,
         seed=seed,
@@ -200,7 +209,7 @@ def as_trajectory(
     )
 
 
-def field_covariances(setting: Setting, Q: Array, A: Array) -> Array:
+def field_covariances(task: FullBatchTask, Q: Array, A: Array) -> Array:
     """Covariance of the fields in each component, (run, time, components, K+M, K+M)."""
-    gram = joined(Q, A[..., : setting.M], setting.start.T)
-    return np.einsum("cb,rtbij->rtcij", setting.covariances, gram)
+    gram = joined(Q, A[..., : task.M], task.start.T)
+    return np.einsum("cb,rtbij->rtcij", task.covariances, gram)

@@ -41,7 +41,7 @@ def _samplewise(gradient, value, p, nu, labels, v, u, noise, delta, loss):  # pr
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class FullBatchTask:
     """Numbers of a problem with `FullBatch` and a start; at a size, those of the samples that there are.
 
     last: step to which they go, the last of the algorithm by default.

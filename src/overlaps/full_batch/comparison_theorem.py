@@ -9,7 +9,7 @@ A test that passes says little unless it could have failed: the control is ψ wi
 to begin with), which must be rejected.
 
 >>> import overlaps as ov
->>> from overlaps.full_batch.theorem import check_theorem
+>>> from overlaps.full_batch.comparison_theorem import check_theorem
 >>> problem = ov.Problem(
 ...     data=ov.GaussianMixture(gram=[[0.5]]),
 ...     student=ov.Committee(1, "erf"),
@@ -33,11 +33,11 @@ from ..interface.errors import InputError, NumericalError
 from ..problem.start import Start, check
 from ..problem.statement import Problem
 from ..trajectory.points import relabelled
-from .alternative import Alternative, Perturbed, constants, numbers
+from .comparison_processes import Alternative, Perturbed, constants, numbers
+from .data_matrices import DataMatrix
 from .descent import descend
-from .matrices import Matrix
-from .running import STREAMS, batches, ready
-from .setting import Setting
+from .repeated_runs import STREAMS, run_groups, task_at_size
+from .task import FullBatchTask
 
 Array = NDArray[np.float64]
 COORDINATES = 12  # entries of the answers that are compared
@@ -105,12 +105,12 @@ def check_theorem(
     if level >= 1:
         raise InputError(f"level: expected a chance below one, got {level:g}")
     runs, seed = whole("runs", runs, least=20), whole("seed", seed, least=0)
-    setting = ready(problem, start, "alternative")
-    names = _entries(setting)
+    task = task_at_size(problem, start, "alternative")
+    names = _entries(task)
     chosen = np.sort(np.random.default_rng(seed).permutation(len(names))[:COORDINATES])
     control = 0.0 if z else 1.0
     draws = [
-        _draw(kind, setting, runs, [seed, i, STREAMS[scale]], sigma, own, chosen)
+        _draw(kind, task, runs, [seed, i, STREAMS[scale]], sigma, own, chosen)
         for i, (kind, scale, own) in enumerate(
             [(Perturbed, "perturbed", z), (Alternative, "alternative", z), (Alternative, "alternative", control)]
         )
@@ -122,14 +122,14 @@ def check_theorem(
     assert start.size is not None
     return Theorem(
         verdict, p, largest, worst, control, control_p, control_z, sigma, z, runs, features, len(chosen), start.size,
-        setting.samples,
+        task.samples,
     )  # fmt: skip
 
 
-class _Witness:
+class _RecordedProcess:
     """A process whose answers are kept."""
 
-    def __init__(self, matrix: Matrix) -> None:
+    def __init__(self, matrix: DataMatrix) -> None:
         self.matrix = matrix
         self.answers: list[Array] = []
 
@@ -142,39 +142,39 @@ class _Witness:
         return self.answers[-1]
 
 
-def _entries(setting: Setting) -> list[str]:
+def _entries(task: FullBatchTask) -> list[str]:
     """Names of all entries of the answers, in the order in which they are given."""
-    assert setting.start.size is not None
+    assert task.start.size is not None
     names: list[str] = []
-    for step in range(-1, setting.T):
-        width = setting.M if step < 0 else setting.K
+    for step in range(-1, task.T):
+        width = task.M if step < 0 else task.K
         when = "teacher" if step < 0 else f"step {step}"
-        for letter, length in (("p", setting.samples), ("q", setting.start.size)):
+        for letter, length in (("p", task.samples), ("q", task.start.size)):
             names += [f"{letter}[{i}, {k}] of {when}" for i in range(length) for k in range(width)]
     return names
 
 
 def _draw(
-    kind: type[Alternative] | type[Perturbed], setting: Setting, runs: int, seed: list[int], sigma: float, z: float,
+    kind: type[Alternative] | type[Perturbed], task: FullBatchTask, runs: int, seed: list[int], sigma: float, z: float,
     chosen: NDArray[np.int64],
 ) -> Array:  # fmt: skip
     """Some entries of the answers of a process, (runs, chosen)."""
     rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed)))
     parts: list[Array] = []
-    for count in batches(runs, numbers(kind, setting)):
-        witness = _Witness(kind(setting, count, rng, sigma, z))
+    for count in run_groups(runs, numbers(kind, task)):
+        process = _RecordedProcess(kind(task, count, rng, sigma, z))
         with np.errstate(over="ignore", invalid="ignore"):
-            done = descend(setting, witness, count, rng)
+            done = descend(task, process, count, rng)
         if done.stopped is not None:
             raise done.stopped
-        if done.loss.shape[1] < setting.T:
+        if done.loss.shape[1] < task.T:
             raise NumericalError(
                 f"check_theorem: training diverged at step {done.loss.shape[1]}: an overlap Q reached "
-                f"{done.largest:.3g}; reduce rate (now {setting.algorithm.rate:g}), sigma or z",
+                f"{done.largest:.3g}; reduce rate (now {task.algorithm.rate:g}), sigma or z",
                 quantity="Q",
                 time=float(done.loss.shape[1]),
             )
-        parts.append(np.concatenate([a.reshape(count, -1) for a in witness.answers], axis=1)[:, chosen])
+        parts.append(np.concatenate([a.reshape(count, -1) for a in process.answers], axis=1)[:, chosen])
     return np.concatenate(parts)
 
 
@@ -188,8 +188,8 @@ def _compare(a: Array, b: Array, labels: list[str], level: float, seed: int) -> 
     grouped = [side[: n // each * each].reshape(-1, each, columns.shape[1]).mean(1) for side in np.split(columns, [n])]
     p, _ = relabelled(grouped[0], grouped[1], level, seed, repeats=int(min(100_000, max(2000, 20 / level))))
     spread = np.sqrt(sum(side.var(0, ddof=1) / len(side) for side in grouped))
-    apart = grouped[0].mean(0) - grouped[1].mean(0)
-    scores = np.abs(apart) / np.where(spread > 0, spread, 1.0)
+    difference = grouped[0].mean(0) - grouped[1].mean(0)
+    scores = np.abs(difference) / np.where(spread > 0, spread, 1.0)
     at = int(scores.argmax())
     return float(p.min()), float(scores[at]), names[at], columns.shape[1]
 

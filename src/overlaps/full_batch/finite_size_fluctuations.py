@@ -1,15 +1,15 @@
 """How finite-size training scatters around mean-field theory: the variance and the bias, both to order 1/m.
 
-The kernels are functions F of noise of order m^{−1/2} (`overlaps.full_batch.noisy`): Gaussian entries ξ_i of unit
-variance, and the empirical measure of the samples of each component, of which there are m ρ. So any statistic has
+The kernels are functions F of noise of order m^{−1/2} (`overlaps.full_batch.noisy_kernels`): Gaussian entries ξ_i of
+unit variance, and the empirical measure of the samples of each component, of which there are m ρ. So any statistic has
 
     m Var  = Σ_i (∂F/∂ξ_i)² + Σ_c (1/ρ_c) E[F'_c(h)²]
     m bias = ½ Σ_i ∂²F/∂ξ_i² + Σ_c (1/ρ_c) ½ E[F''_c(h)]
 
 where F'_c(h) and F''_c(h) are derivatives with respect to t of the measure (1 − t) P + t δ_h: influence functions.
-Derivatives are central differences of whole sweeps, so that all steps after a fluctuation feel it; nothing is continued
-in z. F' is linear in what the kernels average over samples, ω, ω ωᵀ and ω hᵀ, so its square is averaged over many
-points at the cost of a few sweeps; F'' takes two sweeps for each point.
+Derivatives are central differences of whole recursions, so that all steps after a fluctuation feel it; nothing is
+continued in z. F' is linear in what the kernels average over samples, ω, ω ωᵀ and ω hᵀ, so its square is averaged over
+many points at the cost of a few recursions; F'' takes two recursions for each point.
 
 One pass of the iteration of the paper (its Algorithm 1) recomputes the kernels once from the mean-field dynamics, and
 the dynamics once from these; a fluctuation then changes the kernels of its own step alone. Its noise Γ enters with
@@ -36,16 +36,16 @@ from ..interface.errors import InputError, NumericalError
 from ..problem.start import Start, check, joined
 from ..problem.statement import Problem
 from ..trajectory.dataset import STEPS
-from .noisy import Noise, Noisy, NoisySweep, stacked
-from .setting import Setting
-from .sweep import Paths
-from .theory import MEMORY, is_smooth
+from .mean_field_kernels import Paths
+from .mean_field_theory import MEMORY, is_smooth
+from .noisy_kernels import Noise, NoisyKernels, NoisyRecursion, stacked
+from .task import FullBatchTask
 
 Array = NDArray[np.float64]
 STEP = 1e-3  # of the differences: derivatives are of order one, and second ones lose 1e-11 of rounding over its square
 SEEN = 1e-3  # relative size of a direction of weights or duals that is followed: its share of a variance is 1e-6
-PATHS, MANY = 7, 11  # log2 of the points of a sweep and of those of the variance of a sample, before mirroring
-MOST = 11  # to which the points of a sweep are doubled, before mirroring
+PATHS, MANY = 7, 11  # log2 of the points of a recursion and of those of the variance of a sample, before mirroring
+MOST = 11  # to which the points of a recursion are doubled, before mirroring
 REPLICAS = 3
 TOGETHER = 2**18  # responses (numbers) of a component that are followed at once: calls cost little, and memory is 2 MB
 
@@ -70,21 +70,21 @@ def fluctuations(
     left out where the covariances of components are no multiples of each other.)
     """
     check(problem, start)
-    setting = Setting(problem, start)
+    task = FullBatchTask(problem, start)
     wanted = number("accuracy", accuracy, above=0)
     if not is_smooth(problem):
         raise InputError(
             "loss: this theory differentiates through the gradients of the loss, which jump here (or, of a user's "
             "loss, may); use full_batch.continued, or the scatter of sample"
         )
-    levels = len(setting.gram)
+    levels = len(task.gram)
     if one_pass and levels > 1:
         raise InputError(f"one_pass: it is done for one level, got {levels}; leave one_pass out")
-    first = max(PATHS, int(np.ceil(np.log2(setting.D * levels + 2))) + 1)
-    numbers = 2.0 ** (max(first, MANY) + 1) * len(setting.weights) * setting.D**2
+    first = max(PATHS, int(np.ceil(np.log2(task.D * levels + 2))) + 1)
+    numbers = 2.0 ** (max(first, MANY) + 1) * len(task.weights) * task.D**2
     if numbers > MEMORY:
         raise InputError(
-            f"steps: {setting.T} steps need {numbers * 8e-9:.0f} GB of responses; use fewer steps, or the scatter of "
+            f"steps: {task.T} steps need {numbers * 8e-9:.0f} GB of responses; use fewer steps, or the scatter of "
             "sample"
         )
     hidden = None if progress else True
@@ -93,12 +93,12 @@ def fluctuations(
     result, worst, reached = xr.Dataset(), "", np.inf
     with bar:
         for log2 in range(first, max(MOST, first) + 1, 2):
-            replicas = [_Replica(setting, seed, one_pass, log2) for seed in range(REPLICAS)]
+            replicas = [_Replica(task, seed, one_pass, log2) for seed in range(REPLICAS)]
             bar.total += sum(replica.count(bias=not biases) for replica in replicas)
             spread = [replica.covariance(bar.update) for replica in replicas]
             if not biases:
                 biases = [replica.bias(bar.update) for replica in replicas]
-            result = _dataset(setting, replicas, spread, biases, biased=not one_pass)
+            result = _dataset(task, replicas, spread, biases, biased=not one_pass)
             worst, reached = _accuracy(result)
             if reached <= wanted:
                 return result
@@ -106,7 +106,7 @@ def fluctuations(
         f"fluctuations: {worst} reached a relative accuracy of {reached:.1e} where {wanted:.1e} was asked; pass "
         f"accuracy={1.5 * reached:.0e} to accept it, or use the scatter of sample",
         quantity=worst,
-        time=float(setting.T - 1),
+        time=float(task.T - 1),
         partial=result,
     )
 
@@ -125,26 +125,26 @@ def _accuracy(result: xr.Dataset) -> tuple[str, float]:
 Made = Callable[[float], Noise]
 
 
-def _gaussian(sweep: NoisySweep, gamma: bool) -> Iterator[tuple[float, Made]]:
+def _gaussian(recursion: NoisyRecursion, gamma: bool) -> Iterator[tuple[float, Made]]:
     """Independent directions of the Gaussian noise: the sign with which each counts, and the noise along it."""
-    setting, base = sweep.setting, sweep.base
-    D, F, last = setting.D, len(sweep.roots), setting.block(setting.T - 1).start
+    task, base = recursion.task, recursion.base
+    D, F, last = task.D, len(recursion.roots), task.block(task.T - 1).start
     plain: dict[int, Array] | None = {} if gamma else None
     # duals that have no direction of their own carry no noise, and those of the last step move nothing any more
-    seen = [f * D + int(a) for f in range(F) for a in _directions(base.A_omega[f]) if a < last]
-    for g, share in enumerate(setting.shares):
-        for n, a in enumerate(seen):
-            for b in seen[n:]:
+    directions = [f * D + int(a) for f in range(F) for a in _directions(base.A_omega[f]) if a < last]
+    for g, share in enumerate(task.shares):
+        for n, a in enumerate(directions):
+            for b in directions[n:]:
                 E = np.zeros((F * D, F * D))
                 E[a, b] += np.sqrt(share)
                 E[b, a] += np.sqrt(share)
                 if a == b:
                     E /= np.sqrt(2)
                 yield 1.0, lambda x, g=g, E=E: Noise(gram={g: x * E}, gamma=plain)
-        sources = root(setting.gram[g]).T
+        sources = root(task.gram[g]).T
         lengths = np.sum(sources**2, axis=1)
         for source in sources[lengths > 1e-14 * lengths[-1]]:
-            for a in seen:
+            for a in directions:
                 E = np.zeros((len(source), F * D))
                 E[:, a] = source
                 yield 1.0, lambda x, g=g, E=E: Noise(sources={g: x * E}, gamma=plain)
@@ -156,29 +156,29 @@ def _gaussian(sweep: NoisySweep, gamma: bool) -> Iterator[tuple[float, Made]]:
                 yield -1.0, lambda x, f=f, E=E: Noise(gamma={f: x * E})  # z² = −1
 
 
-def _averaged(sweep: NoisySweep, c: int, gamma: bool) -> Iterator[tuple[Callable[[Paths, Array], Array], Made]]:
+def _averaged(recursion: NoisyRecursion, c: int, gamma: bool) -> Iterator[tuple[Callable[[Paths, Array], Array], Made]]:
     """What the kernels average over the samples of a component: as a function (n,) of paths, and the noise of it.
 
     Products are those of ω A⁻¹, whose second moments are one: they keep V_ω positive.
     """
-    setting, base, f = sweep.setting, sweep.base, sweep.family[c]
-    D, G, A = setting.D, len(setting.gram), base.A_omega[f]
+    task, base, f = recursion.task, recursion.base, recursion.family[c]
+    D, G, A = task.D, len(task.gram), base.A_omega[f]
     plain: dict[int, Array] | None = {} if gamma else None
     none = (np.zeros(D), np.zeros((D, D)), np.zeros((G, D, D)))
-    for a in range(setting.M, setting.block(setting.T - 1).start):
+    for a in range(task.M, task.block(task.T - 1).start):
         e = np.zeros(D)
         e[a] = 1.0
         yield (
             lambda path, h, a=a: path.omega[:, a],
             lambda x, e=e: Noise(moments={c: (x * e, none[1], none[2])}, gamma=plain),
         )
-    seen = _directions(A)
+    directions = _directions(A)
 
     def unit(path: Paths, a: int) -> Array:
         return path.omega @ _column(A, a)
 
-    for n, a in enumerate(seen):
-        for b in seen[n:]:
+    for n, a in enumerate(directions):
+        for b in directions[n:]:
             E = np.zeros((D, D))
             E[a, b] = E[b, a] = 1.0
             yield (
@@ -212,26 +212,26 @@ def _column(A: Array, a: int) -> Array:
 class _Replica:
     """One set of points."""
 
-    def __init__(self, setting: Setting, seed: int, one_pass: bool, log2: int) -> None:
-        self.setting, self.one_pass = setting, one_pass
-        self.sweep = self._points(log2, 7000 + 100 * log2 + seed)
+    def __init__(self, task: FullBatchTask, seed: int, one_pass: bool, log2: int) -> None:
+        self.task, self.one_pass = task, one_pass
+        self.recursion = self._points(log2, 7000 + 100 * log2 + seed)
         self.many = self._points(max(MANY, log2), 8000 + seed)
-        self.middle = statistics(setting, self.sweep.base)
+        self.middle = statistics(task, self.recursion.base)
 
-    def _points(self, log2: int, seed: int) -> NoisySweep:
-        setting, levels = self.setting, len(self.setting.gram)
-        noisy = setting.problem.label_noise > 0
-        h = scrambled(setting.D * levels + noisy, log2, seed)
-        fields = h[:, : setting.D * levels].reshape(len(h), levels, setting.D)
-        return NoisySweep(setting, fields, h[:, -1] if noisy else None, apart=self.one_pass)
+    def _points(self, log2: int, seed: int) -> NoisyRecursion:
+        task, levels = self.task, len(self.task.gram)
+        noisy = task.problem.label_noise > 0
+        h = scrambled(task.D * levels + noisy, log2, seed)
+        fields = h[:, : task.D * levels].reshape(len(h), levels, task.D)
+        return NoisyRecursion(task, fields, h[:, -1] if noisy else None, separate_components=self.one_pass)
 
     def count(self, bias: bool) -> int:
         """Directions that are followed."""
-        gaussian = sum(1 for _ in _gaussian(self.sweep, self.one_pass))
-        components = range(len(self.setting.weights))
-        averaged = sum(1 for c in components for _ in _averaged(self.sweep, c, self.one_pass))
+        gaussian = sum(1 for _ in _gaussian(self.recursion, self.one_pass))
+        components = range(len(self.task.weights))
+        averaged = sum(1 for c in components for _ in _averaged(self.recursion, c, self.one_pass))
         if bias and not self.one_pass:
-            return 2 * gaussian + averaged + len(components) * len(self.sweep.h)
+            return 2 * gaussian + averaged + len(components) * len(self.recursion.h)
         return gaussian + averaged
 
     def _ends(self, made: Made) -> tuple[Array, Array]:
@@ -241,15 +241,15 @@ class _Replica:
 
     def _statistics(self, noise: Noise) -> Array:
         if self.one_pass:
-            return statistics(self.setting, self.sweep(noise, given=self.sweep(noise, given=self.sweep.base)))
-        return statistics(self.setting, self.sweep(noise))
+            return statistics(self.task, self.recursion(noise, given=self.recursion(noise, given=self.recursion.base)))
+        return statistics(self.task, self.recursion(noise))
 
     def _together(self, made: Iterable[Made]) -> Iterator[Made]:
         """Directions that are followed at once, of one process."""
-        numbers = len(self.sweep.h) * self.setting.D**2
+        numbers = len(self.recursion.h) * self.task.D**2
         rest = iter(made)
         while some := list(islice(rest, max(1, TOGETHER // numbers))):
-            yield lambda x, some=some: stacked([one(x) for one in some], self.sweep.even)
+            yield lambda x, some=some: stacked([one(x) for one in some], self.recursion.even)
 
     def _all_ends(self, made: Iterable[Made], done: Callable[[], object]) -> tuple[Array, Array]:
         """First and second derivative along every direction, (directions, T, s) each."""
@@ -265,21 +265,21 @@ class _Replica:
 
     def covariance(self, done: Callable[[], object]) -> Array:
         """m times the covariance of the statistics, (T, s, s)."""
-        signs, made = zip(*_gaussian(self.sweep, self.one_pass), strict=True)
+        signs, made = zip(*_gaussian(self.recursion, self.one_pass), strict=True)
         slopes, _ = self._all_ends(made, done)
         total = np.einsum("n,nts,ntr->tsr", signs, slopes, slopes, optimize=True)
-        for c, rho in enumerate(self.setting.weights):
+        for c, rho in enumerate(self.task.weights):
             total += self._site(c, done) / rho
         return self._finite(total)
 
     def _site(self, c: int, done: Callable[[], object]) -> Array:
         """Covariance of the influence functions of one sample of a component, (T, s, s)."""
         path, h = self.many.paths[c], self.many.h
-        values, made = zip(*_averaged(self.sweep, c, self.one_pass), strict=True)
+        values, made = zip(*_averaged(self.recursion, c, self.one_pass), strict=True)
         slopes, _ = self._all_ends(made, done)
         x = np.array([value(path, h) for value in values])
         influence = np.tensordot(x - x.mean(1, keepdims=True), slopes, ([0], [0]))  # (n, T, s)
-        losses = path.losses * self.setting.weights[c]
+        losses = path.losses * self.task.weights[c]
         influence[:, :, 0] += losses - losses.mean(0)
         return np.einsum("nts,ntr->tsr", influence, influence, optimize=True) / len(influence)
 
@@ -288,10 +288,10 @@ class _Replica:
         total = np.zeros_like(self.middle)
         if self.one_pass:
             return total
-        signs, made = zip(*_gaussian(self.sweep, False), strict=True)
+        signs, made = zip(*_gaussian(self.recursion, False), strict=True)
         total += 0.5 * np.tensordot(signs, self._all_ends(made, done)[1], 1)
-        even = self.sweep.even
-        for c, rho in enumerate(self.setting.weights):
+        even = self.recursion.even
+        for c, rho in enumerate(self.task.weights):
             towards = np.eye(len(even)) - even  # row i: from the measure to its point i
             made = [lambda x, e=e, c=c: Noise(weights={c: even + x * e}) for e in towards]
             total += 0.5 / rho * self._all_ends(made, done)[1].mean(0)
@@ -310,42 +310,42 @@ class _Replica:
         return found
 
 
-def statistics(setting: Setting, found: Noisy) -> Array:
+def statistics(task: FullBatchTask, found: NoisyKernels) -> Array:
     """Training error and the entries of Q, R and m one after the other, at every step, (..., T, 1 + entries)."""
-    omega, M, K = setting.start.eigenvalues, setting.M, setting.K
+    omega, M, K = task.start.eigenvalues, task.M, task.K
     V = np.tensordot(omega, found.V, 1)
     rows: list[Array] = []
-    for l in range(setting.T):
-        now = setting.block(l)
-        m = np.moveaxis(found.beta[..., now], 0, -1) if setting.data.has_means else V[..., now, :0]
-        loss = np.tensordot(setting.weights, found.loss[..., l], 1)[..., None]
+    for l in range(task.T):
+        now = task.block(l)
+        m = np.moveaxis(found.beta[..., now], 0, -1) if task.data.has_means else V[..., now, :0]
+        loss = np.tensordot(task.weights, found.loss[..., l], 1)[..., None]
         entries = [x.reshape(*loss.shape[:-1], K * x.shape[-1]) for x in (V[..., now, now], V[..., now, :M], m)]
         rows.append(np.concatenate([loss, *entries], axis=-1))
     return np.stack(rows, axis=-2)
 
 
-def _split(setting: Setting, rows: Array) -> dict[str, Array]:
+def _split(task: FullBatchTask, rows: Array) -> dict[str, Array]:
     """Q (..., K, K), R (..., K, M) and m (..., K, P) from entries (..., entries)."""
-    K, M = setting.K, setting.M
-    P = len(setting.weights) if setting.data.has_means else 0
+    K, M = task.K, task.M
+    P = len(task.weights) if task.data.has_means else 0
     parts = np.split(rows, [K * K, K * K + K * M], axis=-1)
     return {n: x.reshape(*rows.shape[:-1], K, w) for n, x, w in zip("QRm", parts, (K, M, P), strict=True)}
 
 
-def _errors(setting: Setting, rows: Array) -> Array:
+def _errors(task: FullBatchTask, rows: Array) -> Array:
     """Generalisation error (n,) at entries (n, entries), for inputs of one covariance up to factors."""
-    start, parts = setting.start, _split(setting, rows)
+    start, parts = task.start, _split(task, rows)
     T, teachers = start.teacher_fields
     C = joined((parts["Q"] + parts["Q"].swapaxes(1, 2)) / 2, parts["R"], T)
     m = np.concatenate([parts["m"], np.broadcast_to(teachers, (len(rows), *teachers.shape))], axis=1)
-    return method_for(setting.problem, start.u).errors(C, np.broadcast_to(start.v, (len(rows), setting.K)), m)
+    return method_for(task.problem, start.u).errors(C, np.broadcast_to(start.v, (len(rows), task.K)), m)
 
 
-def _error_statistics(setting: Setting, state: Array, covariance: Array, drift: Array) -> tuple[Array, Array]:
+def _error_statistics(task: FullBatchTask, state: Array, covariance: Array, drift: Array) -> tuple[Array, Array]:
     """m Var and m bias of the generalisation error, (T,), a smooth function of the entries."""
-    step, count, K = 1e-3, state.shape[1], setting.K
+    step, count, K = 1e-3, state.shape[1], task.K
     variance, bias = np.zeros(len(state)), np.zeros(len(state))
-    fixed = np.sqrt(np.diagonal(setting.start.G.sum(0)).max(initial=0.0))
+    fixed = np.sqrt(np.diagonal(task.start.G.sum(0)).max(initial=0.0))
     for l, at in enumerate(state):
         # entries in units of their own size, so that moved ones are still those of some weights
         size = float(np.trace(at[: K * K].reshape(K, K))) / K
@@ -356,8 +356,8 @@ def _error_statistics(setting: Setting, state: Array, covariance: Array, drift: 
         values = np.maximum(values, 0.0)
         shift = float(np.linalg.norm(drift[l] / unit)) or 1.0
         moves = np.concatenate([step * vectors.T * unit, [step / shift * drift[l]]])
-        seen = _errors(setting, np.concatenate([at + moves, at - moves, [at]]))
-        up, down, middle = seen[: count + 1], seen[count + 1 : -1], seen[-1]
+        directions = _errors(task, np.concatenate([at + moves, at - moves, [at]]))
+        up, down, middle = directions[: count + 1], directions[count + 1 : -1], directions[-1]
         slope, bend = (up - down) / (2 * step), (up + down - 2 * middle) / step**2
         variance[l] = values @ slope[:-1] ** 2
         bias[l] = shift * slope[-1] + 0.5 * values @ bend[:-1]
@@ -365,7 +365,7 @@ def _error_statistics(setting: Setting, state: Array, covariance: Array, drift: 
 
 
 def _dataset(
-    setting: Setting, each: list[_Replica], spread: list[Array], biases: list[Array], biased: bool
+    task: FullBatchTask, each: list[_Replica], spread: list[Array], biases: list[Array], biased: bool
 ) -> xr.Dataset:
     dims = {
         "training_error": ("time",), "error": ("time",), "Q": ("time", "student", "student_"),
@@ -375,16 +375,16 @@ def _dataset(
     for replica, covariance, bias in zip(each, spread, biases, strict=True):
         found = {"variance_training_error": covariance[:, 0, 0], "bias_training_error": bias[:, 0]}
         state, entries, drift = replica.middle[:, 1:], covariance[:, 1:, 1:], bias[:, 1:]
-        if setting.data.one_covariance:
-            found["variance_error"], found["bias_error"] = _error_statistics(setting, state, entries, drift)
-        own = _split(setting, np.einsum("tii->ti", entries))
+        if task.data.one_covariance:
+            found["variance_error"], found["bias_error"] = _error_statistics(task, state, entries, drift)
+        own = _split(task, np.einsum("tii->ti", entries))
         found |= {f"variance_{n}": x for n, x in own.items() if x.shape[-1]}
-        found |= {f"bias_{n}": x for n, x in _split(setting, drift).items() if x.shape[-1]}
+        found |= {f"bias_{n}": x for n, x in _split(task, drift).items() if x.shape[-1]}
         replicas.append({n: x for n, x in found.items() if biased or n.startswith("variance")})
     variables = {}
     for name in replicas[0]:
         values = np.array([one[name] for one in replicas])
         accuracy = 3 * float(values.std(0, ddof=1).max()) / len(values) ** 0.5
         variables[name] = (dims[name.split("_", 1)[1]], values.mean(0), {"accuracy": accuracy})
-    times = ("time", np.arange(setting.T, dtype=float), {"units": STEPS})
-    return xr.Dataset(variables, {"time": times}, {"description": repr(setting.problem)})
+    times = ("time", np.arange(task.T, dtype=float), {"units": STEPS})
+    return xr.Dataset(variables, {"time": times}, {"description": repr(task.problem)})

@@ -1,7 +1,7 @@
 """The alternative process ψ of the comparison theorem, and the perturbed process φ′ with which it is equal in law.
 
-Columns Θ (N, D) and duals Ω (m, D) are those of `overlaps.full_batch.setting`, in blocks: teachers, then one per step.
-For component c, of covariance R and samples Ω_c, let A_θ and A_ω be upper triangular with
+Columns Θ (N, D) and duals Ω (m, D) are those of `overlaps.full_batch.task`, in blocks: teachers, then one per step. For
+component c, of covariance R and samples Ω_c, let A_θ and A_ω be upper triangular with
 
     A_θᵀ A_θ = Θᵀ R Θ + σ²        A_ωᵀ A_ω = Ω_cᵀ Ω_c/m + σ²
 
@@ -18,8 +18,8 @@ normal,
     P_c = X̃_cᵀ Θ + σ V_c + √((1 + z²)/m) Ω_c A_ω⁻¹ (Γᵀ A_θ)_U
 
 The theorem: for every σ > 0 and real z the two are equal in law, at any size. At σ = 0 and z² = −1, φ′ would be
-training itself (`overlaps.full_batch.continuation`). A run of ψ costs O((C N + m) D²) for C components, and O(C D³)
-a step to factor.
+training itself (`overlaps.full_batch.continuation`). A run of ψ costs O((C N + m) D²) for C components, and O(C D³) a
+step to factor.
 
 Reference: A. Panahi, arXiv:2603.09310 (2026), equations (8) and (9).
 """
@@ -36,27 +36,27 @@ from ..interface.errors import InputError, NumericalError
 from ..problem.start import Start, check
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
-from .matrices import Formed, Means
-from .running import LARGEST, Maker, ready, record
-from .setting import Setting
+from .data_matrices import ExplicitDataMatrix, Means
+from .repeated_runs import LARGEST, Maker, simulate, task_at_size
+from .task import FullBatchTask
 
 Array = NDArray[np.float64]
 LOST = 1e-11  # relative variance of a new column below which a Gram matrix counts as singular
 
 
-class Factors:
+class WeightsAndDuals:
     """Θ (runs, N, D), Ω (runs, m, D), and A_θ and A_ω (runs, components, D, D) as far as they were asked for."""
 
-    def __init__(self, scale: str, setting: Setting, runs: int, sigma: float) -> None:
-        self.scale, self.sigma, self.means = scale, sigma, Means(setting)
+    def __init__(self, scale: str, task: FullBatchTask, runs: int, sigma: float) -> None:
+        self.scale, self.sigma, self.means = scale, sigma, Means(task)
         self.m = self.means.samples
-        self.r = setting.covariances[:, self.means.level]  # (components, N)
+        self.r = task.covariances[:, self.means.level]  # (components, N)
         self.rows = [slice(a, b) for a, b in zip(self.means.ends[:-1], self.means.ends[1:], strict=True)]
         self.theta, self.omega = np.zeros((runs, self.r.shape[1], 0)), np.zeros((runs, self.m, 0))
         self.V_theta = self.V_omega = self.A_theta = self.A_omega = np.zeros((runs, len(self.r), 0, 0))
         self.step = -2  # the first block is that of the teachers, step −1
 
-    def ask(self, theta: Array) -> slice:
+    def add_weights(self, theta: Array) -> slice:
         """Take in a block of columns θ; their place."""
         self.step += 1
         self.theta = np.concatenate([self.theta, theta], axis=2)
@@ -65,7 +65,7 @@ class Factors:
         self.A_theta = self._factor("V_theta", self.V_theta)
         return slice(self.omega.shape[2], self.theta.shape[2])
 
-    def reply(self, omega: Array) -> slice:
+    def add_duals(self, omega: Array) -> slice:
         """Take in the duals ω of that block."""
         new = slice(self.omega.shape[2], self.theta.shape[2])
         self.omega = np.concatenate([self.omega, omega], axis=2)
@@ -120,19 +120,19 @@ class Factors:
 
 
 class Alternative:
-    """ψ of a batch of runs, in place of a data matrix (`overlaps.full_batch.matrices`)."""
+    """ψ of a group of runs, in place of a data matrix (`overlaps.full_batch.data_matrices`)."""
 
-    def __init__(self, setting: Setting, runs: int, rng: np.random.Generator, sigma: float, z: float) -> None:
-        self.factors = Factors("alternative", setting, runs, sigma)
+    def __init__(self, task: FullBatchTask, runs: int, rng: np.random.Generator, sigma: float, z: float) -> None:
+        self.asked = WeightsAndDuals("alternative", task, runs, sigma)
         self.rng, self.sigma, self.z = rng, sigma, z
-        C, N = self.factors.r.shape
-        self.roots = np.sqrt(self.factors.r)[:, :, None]
-        self.G, self.H = np.zeros((runs, C, N, 0)), np.zeros((runs, self.factors.m, 0))  # R^{1/2} G, and H
-        self.W, self.Gamma = rng.standard_normal((2, runs, C, setting.D, setting.D))
+        C, N = self.asked.r.shape
+        self.roots = np.sqrt(self.asked.r)[:, :, None]
+        self.G, self.H = np.zeros((runs, C, N, 0)), np.zeros((runs, self.asked.m, 0))  # R^{1/2} G, and H
+        self.W, self.Gamma = rng.standard_normal((2, runs, C, task.D, task.D))
 
     def fields(self, theta: Array) -> Array:
-        f = self.factors
-        new = f.ask(theta)
+        f = self.asked
+        new = f.add_weights(theta)
         done, stop = new.start, new.stop
         self.H = np.concatenate([self.H, self.rng.standard_normal((len(theta), f.m, stop - done))], axis=2)
         C = np.swapaxes(self.G, 2, 3) @ theta[:, None]
@@ -144,11 +144,11 @@ class Alternative:
         return out
 
     def gradient(self, omega: Array) -> Array:
-        f = self.factors
-        new = f.reply(omega)
+        f = self.asked
+        new = f.add_duals(omega)
         stop = new.stop
-        fresh = self.rng.standard_normal((len(omega), *self.roots.shape[:2], stop - new.start))
-        self.G = np.concatenate([self.G, self.roots * fresh], axis=3)
+        new_noise = self.rng.standard_normal((len(omega), *self.roots.shape[:2], stop - new.start))
+        self.G = np.concatenate([self.G, self.roots * new_noise], axis=3)
         noise = self.sigma * self.W[..., :stop, new] + self.z * self.Gamma[..., :stop, :stop] @ f.A_omega[..., new]
         C = f.within(self.H, omega) / f.m + noise / np.sqrt(f.m)
         own = (self.G @ f.A_omega[..., new]).sum(1)
@@ -156,26 +156,26 @@ class Alternative:
 
 
 class Perturbed:
-    """φ′ of a batch of runs: a data matrix whose answers are perturbed."""
+    """φ′ of a group of runs: a data matrix whose answers are perturbed."""
 
-    def __init__(self, setting: Setting, runs: int, rng: np.random.Generator, sigma: float, z: float) -> None:
-        self.factors = Factors("perturbed", setting, runs, sigma)
-        self.X = Formed(setting, runs, rng)
+    def __init__(self, task: FullBatchTask, runs: int, rng: np.random.Generator, sigma: float, z: float) -> None:
+        self.asked = WeightsAndDuals("perturbed", task, runs, sigma)
+        self.X = ExplicitDataMatrix(task, runs, rng)
         self.rng, self.sigma = rng, sigma
-        self.strength = np.sqrt((1 + z**2) / self.factors.m)
-        self.spread = sigma * np.sqrt(self.factors.r.sum(0) / self.factors.m)[:, None]
-        self.Gamma = rng.standard_normal((runs, len(self.factors.r), setting.D, setting.D))
+        self.strength = np.sqrt((1 + z**2) / self.asked.m)
+        self.spread = sigma * np.sqrt(self.asked.r.sum(0) / self.asked.m)[:, None]
+        self.Gamma = rng.standard_normal((runs, len(self.asked.r), task.D, task.D))
 
     def fields(self, theta: Array) -> Array:
-        f = self.factors
-        new = f.ask(theta)
+        f = self.asked
+        new = f.add_weights(theta)
         C = np.swapaxes(self.Gamma[..., : new.stop, : new.start], 2, 3) @ f.A_theta[..., new]
         out = self.X.fields(theta) + self.strength * f.along_omega(C)
         return out + self.sigma * self.rng.standard_normal(out.shape)
 
     def gradient(self, omega: Array) -> Array:
-        f = self.factors
-        new = f.reply(omega)
+        f = self.asked
+        new = f.add_duals(omega)
         C = self.Gamma[..., : new.stop, : new.stop] @ f.A_omega[..., new]
         out = self.X.gradient(omega) + self.strength * f.along_theta(C)
         return out + self.spread * self.rng.standard_normal(out.shape)
@@ -188,13 +188,13 @@ def constants(sigma: float, z: float) -> tuple[float, float]:
 
 def maker(kind: type[Alternative] | type[Perturbed], sigma: float, z: float) -> Maker:
     """What makes a process with these constants."""
-    return lambda setting, runs, rng: kind(setting, runs, rng, sigma, z)
+    return lambda task, runs, rng: kind(task, runs, rng, sigma, z)
 
 
-def numbers(kind: type[Alternative] | type[Perturbed], setting: Setting) -> int:
-    """Numbers that a run of a process holds, for the size of batches."""
-    assert setting.start.size is not None
-    N, m, D, C = setting.start.size, setting.samples, setting.D, len(setting.weights)
+def numbers(kind: type[Alternative] | type[Perturbed], task: FullBatchTask) -> int:
+    """Numbers that a run of a process holds, for the size of groups of runs."""
+    assert task.start.size is not None
+    N, m, D, C = task.start.size, task.samples, task.D, len(task.weights)
     own = N * m if kind is Perturbed else C * N * D
     return own + 3 * (N + m) * D + 6 * C * D**2
 
@@ -233,14 +233,14 @@ def _run(
 ) -> Trajectory:  # fmt: skip
     check(problem, start)
     sigma, z = constants(sigma, z)
-    setting = ready(problem, start, scale, times)
+    task = task_at_size(problem, start, scale, times)
     assert start.size is not None
-    if kind is Perturbed and start.size * setting.samples > LARGEST:
+    if kind is Perturbed and start.size * task.samples > LARGEST:
         raise InputError(
-            f"size: a data matrix of {start.size} x {setting.samples} is {start.size * setting.samples * 8e-9:.0f} GB; "
+            f"size: a data matrix of {start.size} x {task.samples} is {start.size * task.samples * 8e-9:.0f} GB; "
             "use alternative, which has the same law and forms no matrix"
         )
-    return record(
-        scale, maker(kind, sigma, z), setting, times, runs, seed, numbers(kind, setting), levels=False, kernels=False,
+    return simulate(
+        scale, maker(kind, sigma, z), task, times, runs, seed, numbers(kind, task), levels=False, kernels=False,
         progress=progress,
     )  # fmt: skip

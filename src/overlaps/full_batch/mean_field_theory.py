@@ -1,12 +1,12 @@
-"""Macro of full-batch training: the kernels of `overlaps.full_batch.sweep`, to a stated accuracy.
+"""Macro of full-batch training: the kernels of `overlaps.full_batch.mean_field_kernels`, to a stated accuracy.
 
 - **Linear** problems (square loss, linear student and teacher) need first and second moments of the fields alone. Any
   points with the moments of a standard normal give these exactly: ±√d e_i, 2d of them in d dimensions, turned by a
   random rotation. The answer is deterministic and exact up to rounding, which a second rotation measures.
 - All others are averages over scrambled Sobol points and their mirror images, stretched to have the second moments of a
-  standard normal. The sweep is done for several independent scramblings: the spread of the results is the error, and
-  the number of points is doubled until it is as small as asked, relative to the largest value of each variable (of an
-  overlap with a fixed direction, at least a tenth of what its length allows).
+  standard normal. The recursion is done for several independent scramblings: the spread of the results is the error,
+  and the number of points is doubled until it is as small as asked, relative to the largest value of each variable (of
+  an overlap with a fixed direction, at least a tenth of what its length allows).
 
 Smooth losses begin with responses. Their noise grows with the horizon, and their cost as its third power, so that
 Stein's form takes over where a few paths do not suffice, or histories are long.
@@ -30,16 +30,16 @@ from ..problem.network import Committee
 from ..problem.start import Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import VARIABLES, Trajectory
-from .running import as_trajectory, whole_steps
-from .setting import Setting
-from .sweep import ADDED, Diverged, Kernels, Singular, sweep
+from .mean_field_kernels import ADDED, Diverged, MeanFieldKernels, Singular, solve_recursion
+from .repeated_runs import as_trajectory, whole_steps
+from .task import FullBatchTask
 
 Array = NDArray[np.float64]
 REPLICAS = 8  # independent scramblings
 ACCURACY, ACCEPTED = 1e-3, 1e-2  # relative, where none is named: to aim at, and to accept
-MEMORY = 2.5e8  # numbers that a sweep may hold
+MEMORY = 2.5e8  # numbers that a recursion may hold
 SHORT = 64  # columns up to which responses are worth trying
-TURNED = 1e-11  # variance added to the fields of linear problems: as `sweep.ADDED`, but beside rounding alone
+TURNED = 1e-11  # relative variance added to the fields of linear problems, as ADDED, but beside rounding alone
 KERNELS = ("V_theta", "V_omega", "B_theta", "B_omega")
 
 
@@ -62,9 +62,9 @@ def solve_full_batch(
     problem: Problem, start: Start, times: ArrayLike | None, *, levels: bool, accuracy: float | None, method: str
 ) -> Trajectory:
     """The infinite-size theory of full-batch training from the overlaps of `start`."""
-    setting = Setting(problem, start)
-    stops = whole_steps(setting.algorithm.steps, times)
-    setting = replace(setting, last=int(stops[-1]))
+    task = FullBatchTask(problem, start)
+    stops = whole_steps(task.algorithm.steps, times)
+    task = replace(task, last=int(stops[-1]))
     if method not in ("auto", "stein", "response"):
         raise unknown("method", str(method), ["auto", "stein", "response"])
     if method == "response" and not is_smooth(problem):
@@ -72,42 +72,44 @@ def solve_full_batch(
             "method: responses are averages of derivatives, which miss the jumps of this loss or activation (those of "
             "a user's loss are not known); use method='stein'"
         )
-    run = _Run(setting, stops, levels)
+    solution = _Solution(task, stops, levels)
     if is_linear(problem):
-        return run.exact()
+        return solution.exact()
     response = method == "response" or (method == "auto" and is_smooth(problem))
-    return run.refined(response, method == "auto", None if accuracy is None else number("accuracy", accuracy, above=0))
+    return solution.refined(
+        response, method == "auto", None if accuracy is None else number("accuracy", accuracy, above=0)
+    )
 
 
-class _Run:
+class _Solution:
     """One solution."""
 
-    def __init__(self, setting: Setting, stops: NDArray[np.int64], levels: bool) -> None:
-        self.setting, self.stops, self.levels = setting, stops, levels
-        self.method = method_for(setting.problem, setting.start.u)
-        self.dimensions = setting.D + (setting.problem.label_noise > 0)
+    def __init__(self, task: FullBatchTask, stops: NDArray[np.int64], levels: bool) -> None:
+        self.task, self.stops, self.levels = task, stops, levels
+        self.method = method_for(task.problem, task.start.u)
+        self.dimensions = task.D + (task.problem.label_noise > 0)
         self.began = clock.perf_counter()
 
     def exact(self) -> Trajectory:
         d = self.dimensions
-        self._fits(4.0 * d * self.setting.D * len(self.setting.weights))
-        both: list[Kernels] = []
+        self._fits(4.0 * d * self.task.D * len(self.task.weights))
+        both: list[MeanFieldKernels] = []
         for seed in (0, 1):
             turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))[0] * np.sqrt(d)
-            both.append(self._sweep(np.concatenate([turn, -turn]), 1, TURNED))  # responses are the same for all
+            both.append(self._solve(np.concatenate([turn, -turn]), 1, TURNED))  # responses are the same for all
         one, other = self._trajectory([both[0]], ""), self._trajectory([both[1]], "")
         found = self._trajectory(both, f"exact moments, {2 * d} points")
-        apart = {
+        difference = {
             n: float(np.abs(one.data[n] - other.data[n]).max() + 10 * TURNED * np.abs(found.data[n]).max())
             for n in (*one.variables, *KERNELS)
         }
-        apart["error"] += self._sharpened(both[0], 1e-9)
-        return self._labelled(found, apart)
+        difference["error"] += self._sharpened(both[0], 1e-9)
+        return self._labelled(found, difference)
 
     def refined(self, response: bool, may_change: bool, accuracy: float | None) -> Trajectory:
         wanted = ACCURACY if accuracy is None else accuracy
         accepted = max(ACCEPTED, wanted) if accuracy is None else wanted
-        D, C = self.setting.D, len(self.setting.weights)
+        D, C = self.task.D, len(self.task.weights)
         fewest = int(np.ceil(np.log2(self.dimensions + 1))) + 1
         log2 = max(8 if response else 10, fewest)
 
@@ -117,12 +119,12 @@ class _Run:
         if response and may_change and (D > SHORT or numbers(log2, True) > MEMORY):
             response, log2 = False, max(10, fewest)
         self._fits(numbers(log2, response), ", or method='stein'" * response)
-        with tqdm(desc="macro", unit="sweep", delay=2, disable=None) as bar:
+        with tqdm(desc="macro", unit="recursion", delay=2, disable=None) as bar:
             while True:
-                found: list[Kernels] = []
+                found: list[MeanFieldKernels] = []
                 for replica in range(REPLICAS):
                     h = scrambled(self.dimensions, log2, 1000 * log2 + replica)
-                    found.append(self._sweep(h, len(h) if response else 0))
+                    found.append(self._solve(h, len(h) if response else 0))
                     bar.update()
                 form = "response" if response else "Stein"
                 name = f"{form} form, Sobol, {REPLICAS} x 2^{log2 + 1} paths"
@@ -157,13 +159,13 @@ class _Run:
         """Refuse what needs too many numbers."""
         if numbers > MEMORY:
             raise InputError(
-                f"steps: {self.setting.D} columns need {numbers * 8e-9:.3g} GB of paths; use fewer steps{instead}"
+                f"steps: {self.task.D} columns need {numbers * 8e-9:.3g} GB of paths; use fewer steps{instead}"
             )
 
-    def _sweep(self, h: Array, followed: int, added: float = ADDED) -> Kernels:
+    def _solve(self, h: Array, followed: int, added: float = ADDED) -> MeanFieldKernels:
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                kernels = sweep(self.setting, h, followed=followed, added=added)
+                kernels = solve_recursion(self.task, h, followed=followed, added=added)
         except Diverged as stop:
             what = f"training diverges: an overlap Q reached {stop.size:.3g}"
             raise self._stopped(stop.kernels, stop.step, "Q", what) from None
@@ -171,23 +173,23 @@ class _Run:
             what = "V_theta is singular to rounding, with all that was added to it"
             raise self._stopped(stop.kernels, stop.step, "V_theta", what) from None
         if not np.isfinite(kernels.loss).all():
-            raise self._stopped(kernels, self.setting.T, "Q", "")
+            raise self._stopped(kernels, self.task.T, "Q", "")
         return kernels
 
-    def _stopped(self, kernels: Kernels, step: int, quantity: str, what: str) -> NumericalError:
-        """The error of a sweep that ended at a step, with what came before."""
+    def _stopped(self, kernels: MeanFieldKernels, step: int, quantity: str, what: str) -> NumericalError:
+        """The error of a recursion that ended at a step, with what came before."""
         bad = np.flatnonzero(~np.isfinite(kernels.loss).all(axis=0))
         if bad.size and bad[0] < step:
             step, quantity, what = int(bad[0]), "training_error", "the loss is not a finite number"
         kept = self.stops[self.stops < step]
         return NumericalError(
-            f"macro: {what} at step {step}; reduce rate (now {self.setting.algorithm.rate:g}), or stop earlier",
+            f"macro: {what} at step {step}; reduce rate (now {self.task.algorithm.rate:g}), or stop earlier",
             quantity=quantity,
             time=float(step),
-            partial=self._trajectory([kernels], "one sweep", kept) if kept.size else None,
+            partial=self._trajectory([kernels], "one recursion", kept) if kept.size else None,
         )
 
-    def _spread(self, found: list[Kernels]) -> dict[str, float]:
+    def _spread(self, found: list[MeanFieldKernels]) -> dict[str, float]:
         """Three standard errors of the mean over scramblings, the largest over times and entries."""
         each = [self._trajectory([kernels], "").data for kernels in found]
         names = [name for name in (*VARIABLES, *KERNELS) if name in each[0]]
@@ -197,18 +199,18 @@ class _Run:
         }
         return error
 
-    def _sharpened(self, kernels: Kernels, wanted: float) -> float:
+    def _sharpened(self, kernels: MeanFieldKernels, wanted: float) -> float:
         """Error of the quadrature behind the generalisation error, which is refined until it is small enough."""
         fine = self._errors(kernels, self.method)
         coarse = self._errors(kernels, self.method.coarser())
         while True:
-            apart = float(np.abs(fine - coarse).max())
+            difference = float(np.abs(fine - coarse).max())
             finer = self.method.finer()
-            if apart <= wanted / 4 * np.abs(fine).max() or finer is None:
-                return apart
+            if difference <= wanted / 4 * np.abs(fine).max() or finer is None:
+                return difference
             self.method, fine, coarse = finer, self._errors(kernels, finer), fine
 
-    def _errors(self, kernels: Kernels, method: Method) -> Array:
+    def _errors(self, kernels: MeanFieldKernels, method: Method) -> Array:
         """Generalisation error at the stops, by a method of averaging."""
         return self._trajectory([kernels], "", method=method).data["error"].values
 
@@ -223,25 +225,27 @@ class _Run:
 
     def _trajectory(
         self,
-        found: list[Kernels],
+        found: list[MeanFieldKernels],
         averages: str,
         stops: NDArray[np.int64] | None = None,
         *,
         method: Method | None = None,
     ) -> Trajectory:
-        """Mean over sweeps, at the stops; method: of averaging, for the generalisation error."""
-        setting, stops = self.setting, self.stops if stops is None else stops
-        mean = Kernels(*(np.mean([getattr(k, f.name) for k in found], axis=0) for f in fields(Kernels)))
-        T, K, M = int(stops[-1]) + 1, setting.K, setting.M
+        """Mean over recursions, at the stops; method: of averaging, for the generalisation error."""
+        task, stops = self.task, self.stops if stops is None else stops
+        mean = MeanFieldKernels(
+            *(np.mean([getattr(k, f.name) for k in found], axis=0) for f in fields(MeanFieldKernels))
+        )
+        T, K, M = int(stops[-1]) + 1, task.K, task.M
         dims = ("run", "component", "step", "step_", "student", "student_")
         more = {}
         for name in KERNELS:
             part = getattr(mean, name)[:, M : M + T * K, M : M + T * K]
             more[name] = (dims, part.reshape(-1, T, K, T, K).transpose(0, 1, 3, 2, 4)[None])
-        loss = (setting.weights @ mean.loss)[None, stops]
-        cost = f"{len(found)} sweep{'s' * (len(found) > 1)} of {T} steps, {clock.perf_counter() - self.began:.2g} s"
+        loss = (task.weights @ mean.loss)[None, stops]
+        cost = f"{len(found)} recursion{'s' * (len(found) > 1)} of {T} steps, {clock.perf_counter() - self.began:.2g} s"
         result = as_trajectory(
-            "macro", setting, stops, mean.Q[None, stops], mean.F[None, stops], loss, more, self.levels, 0, cost,
+            "macro", task, stops, mean.Q[None, stops], mean.F[None, stops], loss, more, self.levels, 0, cost,
             method or self.method,
         )  # fmt: skip
         if averages:
