@@ -298,7 +298,7 @@ class LossQuadrature:
             means = np.zeros((len(C), self.problem.data.components.weights.size))
         for p, s, label, mean in zip(*self.problem.data.components, means.T, strict=True):
             root = float(np.sqrt(s))
-            yield float(p), root, int(label), *self._points(root * L, root * spread, mean, gain)
+            yield float(p), root, label.item(), *self._points(root * L, root * spread, mean, gain)
 
     def _moments(self, z: Array, w: Array, H: Array, label: int, v: Array) -> tuple[Array, Array, Array, float, Array]:
         """E[δ zᵀ], S, dv, error and E[δ] of one component, from its points."""
@@ -343,7 +343,7 @@ class LossQuadrature:
         parts: list[Averages] = []
         for c, mean, label in zip(C, means.T, self.problem.data.components.labels, strict=True):
             L, spread = self._factor(c)
-            stein, S, dv, error, E = self._moments(*self._points(L, spread, mean, gain), int(label), v)
+            stein, S, dv, error, E = self._moments(*self._points(L, spread, mean, gain), label.item(), v)
             parts.append(Averages(self._derivative(stein, L), S, dv, error, E[:, None]))
         return parts
 
@@ -353,7 +353,7 @@ class LossQuadrature:
         out = np.empty(len(C))
         for i, (c, mean, label) in enumerate(zip(C, means.T, self.problem.data.components.labels, strict=True)):
             _, w, H = self._points(*self._factor(c), mean, gain)
-            out[i] = w @ _values(self.problem.value, H, v.size, int(label), v, self.teacher_readout)
+            out[i] = w @ _values(self.problem.value, H, v.size, label.item(), v, self.teacher_readout)
         return out
 
     def errors(self, C: Array, v: Array, means: Array | None = None) -> Array:
@@ -366,7 +366,7 @@ class LossQuadrature:
             return np.array([weights @ self.each_error(each[i], v[i], means[i]) for i in range(len(C))])
         total, v = np.zeros(len(C)), np.ascontiguousarray(v)
         for c, (weight, label) in enumerate(zip(weights, self.problem.data.components.labels, strict=True)):
-            total += weight * self._error_batch(each[:, c], v, means[:, :, c], int(label))
+            total += weight * self._error_batch(each[:, c], v, means[:, :, c], label.item())
         return total
 
     def _error_batch(self, C: Array, v: Array, means: Array, label: int) -> Array:

@@ -7,6 +7,7 @@ from .models.gaussian import GaussianInputs
 from .models.manifold import HiddenManifold
 from .models.mixture import GaussianMixture
 from .models.samples import Samples
+from .models.student import StudentInputs
 from .spectrum import SPECTRA, Isotropic, PowerLaw, Spectrum
 
 __all__ = [
@@ -23,5 +24,6 @@ __all__ = [
     "PowerLaw",
     "Samples",
     "Spectrum",
+    "StudentInputs",
     "TeacherFields",
 ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,14 +13,14 @@ from .spectrum import SPECTRA, Isotropic, PowerLaw, Spectrum
 
 
 class Components(NamedTuple):
-    """Weights p_c, variances s_c and labels of the components of a mixture, each (components,)."""
+    """Weights p_c, variances s_c and labels of the components, each (components,); classes are whole numbers."""
 
     weights: NDArray[np.float64]
     variances: NDArray[np.float64]
-    labels: NDArray[np.int64]
+    labels: NDArray[np.int64] | NDArray[np.float64]
 
     @property
-    def drawn(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.int64]]:
+    def drawn(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
         """What a simulation needs: cumulative weights, standard deviations, labels."""
         return np.cumsum(self.weights), np.sqrt(self.variances), self.labels
 

@@ -1,4 +1,4 @@
-"""The logistic loss of labels 0 and 1, log(1 + e^f) − y f."""
+"""The logistic loss of labels 0 and 1, log(1 + e^f) − y f; a label −1 counts as 0."""
 
 import math
 
@@ -6,11 +6,11 @@ from .output import OutputLoss
 
 
 def value(f: float, y: float) -> float:
-    return max(f, 0.0) + math.log1p(math.exp(-abs(f))) - y * f
+    return max(f, 0.0) + math.log1p(math.exp(-abs(f))) - max(y, 0.0) * f
 
 
 def slope(f: float, y: float) -> float:
-    return 0.5 * (1.0 + math.tanh(0.5 * f)) - y
+    return 0.5 * (1.0 + math.tanh(0.5 * f)) - max(y, 0.0)
 
 
 def bend(f: float, y: float) -> float:

@@ -9,7 +9,7 @@ where there is no teacher the label c of the sample, and
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
@@ -53,6 +53,11 @@ class OutputLoss:
                             f"loss {self.name!r}: {what}({f}, {y}) = {given:.6g} but finite differences give "
                             f"{measured:.6g}; correct {what}"
                         )
+
+    def unknown_label(self, labels: Sequence[float]) -> float | None:
+        """The first of these labels that it does not take; two classes may be 0 and 1, or −1 and 1."""
+        taken = (-1, 1) if self.labels == (0, 1) and -1 in labels else self.labels
+        return None if taken is None else next((label for label in labels if label not in taken), None)
 
     @property
     def smooth(self) -> bool:

@@ -151,13 +151,16 @@ class Diffusion:
         gram = float(np.abs(motion.G).sum(-1).max(initial=0.0))
         inner = float(np.trace(motion.covariance(y)[: motion.K, : motion.K]))
         fastest = float(motion.omega.max()) * float(np.linalg.norm(a.D[:, : motion.K], 2))
-        pace = float(flow.P[0]) * (fastest + gram) - float(flow.M[0, 0])
-        h = min(most, STEP / max(pace + float(flow.P_readout[0]) * inner, 1e-300), motion.until - t)
+        most = min(most, motion.until - t)
+        # a rate that rises on the way makes for a shorter step
+        ways = (flow, motion.flow(t + most)) if motion.constant is None else (flow,)
+        paces = [f.P[0] * (fastest + gram) - f.M[0, 0] + f.P_readout[0] * inner for f in ways]
+        h = min(most, STEP / max(*map(float, paces), 1e-300))
         k1 = motion.derivative(y, a, flow)
         k2 = motion(t + h / 2, y + h / 2 * k1)
         k3 = motion(t + h / 2, y + h / 2 * k2)
         k4 = motion(t + h, y + h * k3)
-        self.y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4) + np.sqrt(h / self.size) * self._noise(flow)
+        self.y = y + h / 6 * (k1 + 2 * k2 + 2 * k3 + k4) + np.sqrt(h / self.size) * self._noise(motion.flow(t + h / 2))
         return h
 
     def _return(self, time: float) -> None:

@@ -13,6 +13,7 @@ True
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -35,6 +36,7 @@ from ..data import (
     LatentMixture,
     Levels,
     Samples,
+    StudentInputs,
 )
 from ..interface import spec
 from ..interface.checks import number
@@ -79,13 +81,14 @@ class Problem:
         labels are those of a mixture.
     student: the network that learns.
     algorithm: how it learns.
-    loss: a name, ``"square"``, of the teacher's output or the label; ``"logistic"`` or ``"hinge"``, for labels 0 and 1;
+    loss: a name, ``"square"``, of the teacher's output or the label; ``"logistic"`` or ``"hinge"``, for labels 0 and 1,
+        or −1 and 1;
         ``"cross-entropy"``, for `Softmax`; or a `Loss` written as functions of the fields.
     label_noise: standard deviation of the Gaussian noise added to the target (square loss);
         the generalisation `error` does not count it.
     """
 
-    data: GaussianInputs | Samples | GaussianMixture | HiddenManifold
+    data: GaussianInputs | Samples | GaussianMixture | HiddenManifold | StudentInputs
     teacher: Committee | None = None
     student: Committee | Softmax
     algorithm: OnlineSGD | GradientFlow | FullBatch
@@ -160,13 +163,26 @@ class Problem:
             raise InputError(
                 f"teacher: the {self.loss} loss fits the labels of a mixture; drop the teacher, or use loss='square'"
             )
-        known = self.known_labels or ()
-        wrong = [label for label in labels if label not in known]
-        if wrong:
-            raise InputError(
-                f"labels: expected labels from 0 to {len(known) - 1} for the {self.loss} loss, got {wrong[0]}; "
-                "renumber them" + (f", or use Softmax(classes={max(wrong) + 1})" if wrong[0] > 0 else "")
-            )
+        self.check_labels(labels)
+
+    def check_labels(self, labels: Sequence[float]) -> None:
+        """Refuse labels that the loss does not take."""
+        law = loss(self.loss)
+        if isinstance(law, CrossEntropy):
+            wrong = next((label for label in labels if label not in range(self.student.units)), None)
+            if wrong is not None:
+                more = f", or use Softmax(classes={math.ceil(max(labels)) + 1})" if wrong > 0 else ""
+                raise InputError(
+                    f"labels: expected labels from 0 to {self.student.units - 1} for the {self.loss} loss, got "
+                    f"{wrong:g}; renumber them{more}"
+                )
+        elif isinstance(law, OutputLoss):
+            wrong = law.unknown_label(labels)
+            if wrong is not None:
+                raise InputError(
+                    f"labels: expected labels from 0 to 1, or -1 and 1, for the {self.loss} loss, got {wrong:g}; "
+                    "renumber them"
+                )
 
     def _warn_of_decay(self) -> None:
         """Warn where decay shrinks all weights to zero, whatever the data say (see `overlaps.problem.origin`)."""
@@ -178,7 +194,8 @@ class Problem:
         same = self.algorithm.readout_rate in (None, self.algorithm.rate)
         if decay == 0 or self.loss != "logistic" or not same:
             return
-        limit = largest_pull(data.mean_gram(np.ones(1))[0], *data.components)
+        weights, variances, labels = data.components
+        limit = largest_pull(data.mean_gram(np.ones(1))[0], weights, variances, np.maximum(labels, 0))
         if decay >= limit:
             warnings.warn(
                 f"decay: {decay:g} is not below {limit:.4g}, where the origin becomes stable: small weights shrink to "
@@ -246,14 +263,6 @@ class Problem:
         else:
             text = f"student {student.units} x {student.g.name}"
         return text if self.teacher is None else f"{text}, teacher {self.teacher.units} x {self.teacher.g.name}"
-
-    @property
-    def known_labels(self) -> Sequence[int] | None:
-        """The labels that the loss takes; None where it takes any."""
-        law = loss(self.loss)
-        if isinstance(law, OutputLoss):
-            return law.labels
-        return range(self.student.units) if isinstance(law, CrossEntropy) else None
 
     def _compiled(self, part: str) -> Any:
         law, networks = loss(self.loss), [n if isinstance(n, Committee) else None for n in (self.student, self.teacher)]

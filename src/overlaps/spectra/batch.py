@@ -28,7 +28,7 @@ from ..problem.start import Start
 from ..problem.statement import Problem
 
 Array = NDArray[np.float64]
-Labels = NDArray[np.int64]
+Labels = NDArray[np.int64] | NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -38,7 +38,7 @@ class Batch:
     Parameters
     ----------
     inputs: x in rows, (samples, N), in the coordinates of the weights (the eigenbasis of the covariance).
-    labels: whole numbers, (samples,); None where targets are those of a teacher.
+    labels: numbers, whole ones for classes, (samples,); None where targets are those of a teacher.
     components: component of the mixture that each sample came from, (samples,), where it is known.
     """
 
@@ -51,8 +51,9 @@ class Batch:
         if not X.size:
             raise InputError(f"inputs: expected at least one sample of at least one entry, got shape {X.shape}")
         object.__setattr__(self, "inputs", X)
-        for name, values in (("labels", labels), ("components", components)):
-            object.__setattr__(self, name, None if values is None else _whole_numbers(name, values, len(X)))
+        object.__setattr__(self, "labels", None if labels is None else _labels(labels, len(X)))
+        drawn = None if components is None else _whole_numbers("components", components, len(X))
+        object.__setattr__(self, "components", drawn)
 
     @classmethod
     def draw(cls, problem: Problem, start: Start, samples: int, seed: int = 0) -> Batch:
@@ -100,6 +101,12 @@ def check_inputs(problem: Problem) -> None:
             "data: the teacher of a hidden manifold reads the latent, which samples of the inputs do not hold; spectra "
             "are for inputs that both networks read"
         )
+
+
+def _labels(values: ArrayLike, count: int) -> Labels:
+    """Labels as whole numbers, as classes are, or as they are where one is not whole."""
+    checked = array("labels", values, (count,))
+    return _whole_numbers("labels", checked, count) if (checked == np.rint(checked)).all() else checked
 
 
 def _whole_numbers(name: str, values: ArrayLike, count: int) -> Labels:

@@ -45,14 +45,15 @@ class GaussianMixture(Levels):
     weights: probabilities of the components; equal ones by default.
     variance: s, one number or one per component; zero is the limit of no noise. For `FullBatch` also one per component
         and level, (components, levels): covariances that differ but share their eigenvectors.
-    labels: a whole number per component, which several may share; 0, 1, 2, … by default.
+    labels: a number per component, which several may share; 0, 1, 2, … by default. Classes are whole numbers, or −1 and
+        1 for losses of two classes; the square loss takes any.
     spectrum: eigenvalues of the covariance, common to all components; they are multiplied by `variance`.
     """
 
     means: int | Sequence[Sequence[float]] | Array | None = None
     weights: Sequence[float] | Array | None = None
     variance: float | Sequence[float] | Sequence[Sequence[float]] | Array = 1.0
-    labels: Sequence[int] | None = None
+    labels: Sequence[float] | None = None
     spectrum: Spectrum | PowerLaw | Isotropic = field(default_factory=Isotropic)
     gram: Sequence[Any] | Array | None = None
     has_means: ClassVar[bool] = True
@@ -98,7 +99,7 @@ class GaussianMixture(Levels):
             # of its covariance the trace is kept here; `covariances` has all of it, for those who can use it
             variances = variances @ (self.eigenvalues * self.fractions) / (self.eigenvalues @ self.fractions)
         labels = np.arange(count) if self.labels is None else np.array(self.labels)
-        return Components(weights / weights.sum(), variances.astype(float), labels.astype(np.int64))
+        return Components(weights / weights.sum(), variances.astype(float), labels)
 
     @property
     def one_covariance(self) -> bool:
@@ -213,10 +214,12 @@ def _check_gram(gram: Array) -> None:
         raise InputError(f"gram: no vectors have these inner products: it has the negative eigenvalue {low:.3g}")
 
 
-def _labels(given: Any, count: int) -> tuple[int, ...]:
+def _labels(given: Any, count: int) -> tuple[float, ...]:
+    """One number per component; whole numbers stay whole, as classes are."""
     if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, str) or len(given) != count:
-        raise InputError(f"labels: expected {count} whole numbers, one per component, got {given!r:.80}")
-    return tuple(whole(f"labels[{i}]", label, least=-(10**9)) for i, label in enumerate(given))
+        raise InputError(f"labels: expected {count} numbers, one per component, got {given!r:.80}")
+    labels = tuple(number(f"labels[{i}]", label) for i, label in enumerate(given))
+    return tuple(int(label) for label in labels) if all(label.is_integer() for label in labels) else labels
 
 
 def _variance(given: Any, count: int, levels: int) -> Any:

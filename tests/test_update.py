@@ -1,0 +1,259 @@
+"""One step, read by all scales: batches, schedules, momentum and memory, alone and together.
+
+Micro and meso are equal in law at a small size, and macro is the limit of both, on every kind of problem. Each test
+also sees what is wrong when a part of the step is left out: noise that is not divided by the batch, a rate that does
+not change, a velocity that is dropped. All statistical tests of this file together raise a false alarm in BUDGET of all
+runs, were seeds free.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+import overlaps as ov
+from contracts.cases import p_value
+from overlaps.online.meso import Chain
+from overlaps.trajectory.points import points
+from problems import problem
+
+THREE_KNOTS = ov.Schedule([0.4, 1.0, 1.6], [0.2, 0.9, 0.1])
+ALGORITHMS: dict[str, ov.OnlineSGD] = {
+    "batch": ov.OnlineSGD(0.8, batch=8),
+    "schedule": ov.OnlineSGD(THREE_KNOTS),
+    "momentum": ov.OnlineSGD(0.06, momentum=0.9),
+    "memory": ov.OnlineSGD(0.6, memory=2.0),
+    "together": ov.OnlineSGD(
+        ov.Schedule([0.4, 1.0, 1.6], [0.1, 0.45, 0.05]), readout_rate=0.1, decay=0.2, batch=3, momentum=0.5
+    ),
+}
+# the same algorithm with one part of its step left out
+WRONG: dict[str, ov.OnlineSGD] = {
+    "batch": ov.OnlineSGD(0.8),
+    "schedule": ov.OnlineSGD(0.2),
+    "momentum": ov.OnlineSGD(0.06),
+    "memory": ov.OnlineSGD(0.6),
+    "together": ov.OnlineSGD(
+        ov.Schedule([0.4, 1.0, 1.6], [0.1, 0.45, 0.05]), readout_rate=0.1, decay=0.2, batch=3, momentum=0.0
+    ),
+}
+PROBLEMS: dict[str, ov.Problem] = {
+    "levels": problem(spectrum=ov.PowerLaw(levels=3, exponent=0.5)),
+    "readout": problem(readout=[1.0, -0.6], train_readout=True, label_noise=0.2),
+    "mixture": ov.Problem(
+        data=ov.GaussianMixture(gram=[[1.0, 0.2], [0.2, 1.5]], variance=[0.5, 0.8], weights=[0.4, 0.6]),
+        student=ov.Committee(2, "erf", [1.0, -0.7]),
+        algorithm=ov.OnlineSGD(0.5),
+    ),
+    "softmax": ov.Problem(
+        data=ov.GaussianMixture(means=3, variance=0.5),
+        student=ov.Softmax(3),
+        loss="cross-entropy",
+        algorithm=ov.OnlineSGD(0.5),
+    ),
+    "tails": ov.Problem(
+        data=ov.StudentInputs(6.0, values=5),
+        teacher=ov.Committee(1),
+        student=ov.Committee(2),
+        algorithm=ov.OnlineSGD(0.5),
+    ),
+}
+MANIFOLD = ov.Problem(
+    data=ov.HiddenManifold(latent_ratio=0.5),
+    teacher=ov.Committee(1),
+    student=ov.Committee(2, train_readout=True),
+    algorithm=ov.OnlineSGD(0.5),
+)
+TIMES = (0.5, 1.03, 2.0)
+BUDGET = 2e-4
+LEVEL = BUDGET / (2 * len(ALGORITHMS) * len(PROBLEMS) + len(ALGORITHMS) + 2)
+
+
+def with_algorithm(p: ov.Problem, algorithm: ov.OnlineSGD) -> ov.Problem:
+    """The problem with this algorithm; a rate of the readout only where one is trained."""
+    if not p.student.train_readout:
+        algorithm = replace(algorithm, readout_rate=None)
+    return replace(p, algorithm=algorithm)
+
+
+def law(p: ov.Problem, true: ov.Problem) -> float:
+    """p-value of the chain of one problem being the training of another."""
+    start = ov.draw(true, 24, seed=3, scale=0.7)
+    micro = ov.train(true, start, TIMES, runs=200, seed=1, progress=False)
+    meso = ov.sample(p, start, TIMES, runs=200, seed=1, progress=False)
+    return p_value(points(micro).values, points(meso).values, LEVEL)
+
+
+def limit(p: ov.Problem, true: ov.Problem, scale: Any = ov.sample, size: int = 1500, runs: int = 40) -> str:
+    """Verdict of the theory of one problem on runs of another."""
+    start = ov.draw(true, size, seed=3, scale=0.7)
+    theory = ov.solve(p, start, TIMES)
+    found = scale(true, start, TIMES, runs=runs, seed=2, progress=False)
+    return ov.compare(theory, found, level=LEVEL, resolve=0.2, finite_size=False).verdict
+
+
+@pytest.mark.parametrize("which", PROBLEMS)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_the_chain_has_the_law_of_training(name: str, which: str) -> None:
+    p = with_algorithm(PROBLEMS[which], ALGORITHMS[name])
+    assert law(p, p) > LEVEL
+
+
+@pytest.mark.parametrize("which", PROBLEMS)
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_theory_is_the_limit(name: str, which: str) -> None:
+    p = with_algorithm(PROBLEMS[which], ALGORITHMS[name])
+    assert limit(p, p) == "agrees"
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_theory_is_the_limit_on_a_hidden_manifold(name: str) -> None:
+    """There is no chain; training itself is compared."""
+    p = with_algorithm(MANIFOLD, ALGORITHMS[name])
+    assert limit(p, p, ov.train, size=800, runs=20) == "agrees"
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_part_left_out_is_rejected(name: str) -> None:
+    """By the test of the law, and by the test of the limit, of which each has to see it on one problem."""
+    right, wrong = (with_algorithm(PROBLEMS["levels"], of[name]) for of in (ALGORITHMS, WRONG))
+    assert law(wrong, right) <= LEVEL
+    assert limit(wrong, right) == "disagrees"
+
+
+def test_bartletts_factor_matters() -> None:
+    """A chain whose inputs are ten per cent too short outside the frame is not training."""
+
+    class Short(Chain):
+        def visit(self, stops: Any) -> Any:
+            self.frame = self.frame._replace(rest=(0.8 * self.frame.rest).astype(np.int64))
+            return super().visit(stops)
+
+    p = with_algorithm(PROBLEMS["levels"], ALGORITHMS["batch"])
+    start = ov.draw(p, 60, seed=3, scale=0.7)
+    micro = ov.train(p, start, [4.0], runs=600, seed=1, progress=False)
+    from overlaps.online.runs import record
+
+    options: dict[str, Any] = {"levels": False, "progress": False}
+    good, short = (record("meso", run(p, start), p, start, [4.0], 600, 1, **options) for run in (Chain, Short))
+    assert p_value(points(micro).values, points(good).values, LEVEL) > LEVEL
+    assert p_value(points(micro).values, points(short).values, LEVEL) <= LEVEL
+
+
+def test_momentum_has_the_limit_of_a_larger_rate() -> None:
+    """Macro is that of SGD with η/(1 − s), and the chain tends to it as 1/N."""
+    p, plain = (problem(students=1, teachers=1) for _ in range(2))
+    p = replace(p, algorithm=ov.OnlineSGD(0.1, momentum=0.8, decay=0.1))
+    plain = replace(plain, algorithm=ov.OnlineSGD(0.5, decay=0.1))
+    start = ov.draw(p, 100, seed=0, scale=0.5)
+    theory, same = (ov.solve(q, start, TIMES).data["Q"].values for q in (p, plain))
+    assert np.abs(theory - same).max() < 1e-12
+    found = ov.check_scaling(p, [20, 40, 80, 160], times=[1.0, 2.0], runs=4000, seed=1, progress=False)
+    assert found.bias["Q"] is not None and found.bias["Q"].low < 1 < found.bias["Q"].high
+
+
+def test_steps_by_hand() -> None:
+    """Training is the recursion of the docstring, with the samples that the run itself draws."""
+    p = problem(students=2, teachers=1, train_readout=True, readout=[1.0, -0.5])
+    for algorithm in (
+        ov.OnlineSGD(THREE_KNOTS, 0.3, 0.2, batch=3, momentum=0.7),
+        ov.OnlineSGD(THREE_KNOTS, 0.3, 0.2, batch=3, memory=0.4),
+    ):
+        q = replace(p, algorithm=algorithm)
+        N, start = 30, ov.draw(q, 30, seed=0, scale=0.5)
+        run = ov.train(q, start, [1.0], runs=1, seed=5, progress=False)
+        rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([5, 1]).spawn(1)[0]))
+        assert run.data["v"].values[0, 0] == pytest.approx(by_hand(q, start, rng, N), abs=1e-12)
+
+
+def by_hand(p: ov.Problem, start: ov.Start, rng: np.random.Generator, N: int) -> np.ndarray:
+    """The readout at time one of the recursion written out."""
+    from scipy.special import erf
+
+    a = p.algorithm
+    assert isinstance(a, ov.OnlineSGD) and start.student is not None and start.teacher is not None
+    W, v, B, u = start.student.copy(), start.v.copy(), start.teacher, start.u
+    U, velocity = np.zeros_like(W), np.zeros_like(v)
+    for n in range(N):
+        gradient, slope = a.decay / N * W, a.decay / N * v
+        for _ in range(a.batch):
+            x = rng.standard_normal(N)
+            lam, nu = W @ x / np.sqrt(N), B @ x / np.sqrt(N)
+            miss = v @ erf(lam / np.sqrt(2)) - u @ erf(nu / np.sqrt(2))
+            d = v * np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2) * miss
+            gradient = gradient + np.outer(d, x) / np.sqrt(N) / a.batch
+            slope = slope + erf(lam / np.sqrt(2)) * miss / N / a.batch
+        rate, readout_rate = THREE_KNOTS(n / N), 0.3
+        if a.memory is not None:
+            s = 1 - 1 / (N * a.memory)
+            U, velocity = s * U + (1 - s) * gradient, s * velocity + (1 - s) * slope
+            W, v = W - rate * U, v - readout_rate * velocity
+        else:
+            U, velocity = a.momentum * U - rate * gradient, a.momentum * velocity - readout_rate * slope
+            W, v = W + U, v + velocity
+    return v
+
+
+def test_solver_stops_at_jumps() -> None:
+    """A rate that jumps is solved as two problems one after the other; the stated accuracy holds."""
+    p = problem(spectrum=ov.PowerLaw(levels=4, exponent=0.5))
+    both = replace(p, algorithm=ov.OnlineSGD(ov.schedules.Steps([1.37], [0.9, 0.2])))
+    start = ov.draw(p, 200, seed=1, scale=0.5)
+    whole = ov.solve(both, start, [1.0, 1.37, 3.0], levels=True)
+    first = ov.solve(replace(p, algorithm=ov.OnlineSGD(0.9)), start, [1.37], levels=True)
+    middle = ov.Start.from_overlaps(
+        p, first.data["Q_levels"].values[0, 0], first.data["R_levels"].values[0, 0], start.T
+    )
+    middle = replace(middle, fractions=start.fractions)
+    second = ov.solve(replace(p, algorithm=ov.OnlineSGD(0.2)), replace(middle, size=None), [3.0 - 1.37])
+    for name in ("Q", "R"):
+        assert np.abs(whole.data[name].values[0, 1] - first.data[name].values[0, 0]).max() < 1e-10
+        assert np.abs(whole.data[name].values[0, 2] - second.data[name].values[0, 0]).max() < 1e-9
+
+
+def test_samples_are_counted() -> None:
+    p = replace(problem(), algorithm=ov.OnlineSGD(0.2, batch=4))
+    start = ov.draw(p, 50)
+    for result in (ov.solve(p, start, [0.0, 2.0]), ov.train(p, start, [0.0, 2.0], runs=1, progress=False)):
+        assert result.data["samples"].values.tolist() == [0.0, 400.0]
+        assert result.data["time"].attrs["units"] == "steps per input dimension"
+
+
+REFUSALS = {
+    "moments": lambda p, s: ov.solve(p, s, [1.0], system="moments"),
+    "diffusion": lambda p, s: ov.sample(p, s, [1.0], method="diffusion", progress=False),
+    "plateau": lambda p, s: ov.laws.plateau(p),
+    "single_vector": lambda p, s: ov.laws.single_vector(p, 1.0),
+    "decay_rates": lambda p, s: ov.laws.decay_rates(p),
+}
+
+
+@pytest.mark.parametrize("who", REFUSALS)
+def test_what_knows_no_memory_says_so(who: str) -> None:
+    p = replace(problem(), algorithm=ov.OnlineSGD(0.2, memory=1.0))
+    with pytest.raises(ov.InputError, match=r"^(system|method|algorithm):"):
+        REFUSALS[who](p, ov.draw(p, 60))
+
+
+@pytest.mark.parametrize("name", ALGORITHMS)
+@pytest.mark.parametrize("who", ["plateau", "single_vector", "decay_rates"])
+def test_laws_are_for_plain_sgd(name: str, who: str) -> None:
+    p = replace(problem(), algorithm=replace(ALGORITHMS[name], readout_rate=None))
+    with pytest.raises(ov.InputError, match=r"^algorithm: .*(one sample a step|one-pass)"):
+        REFUSALS[who](p, ov.draw(p, 60))
+
+
+def test_diffusion_knows_batches_schedules_and_momentum() -> None:
+    """Its mean and spread at N = 4000 are those of the chain, within five standard errors of 300 runs."""
+    for name in ("batch", "schedule", "momentum"):
+        p = with_algorithm(problem(students=1, teachers=1), ALGORITHMS[name])
+        start = ov.draw(p, 4000, seed=3, scale=0.7)
+        chain = ov.sample(p, start, TIMES, runs=300, seed=1, progress=False).data["Q"].values
+        quick = ov.sample(p, start, TIMES, runs=300, seed=1, method="diffusion", progress=False).data["Q"].values
+        error = np.sqrt(chain.var(0) / 300 + quick.var(0) / 300)
+        assert (np.abs(chain.mean(0) - quick.mean(0)) < 5 * error).all()
+        ratio = quick.std(0) / chain.std(0)
+        assert ((ratio > 0.8) & (ratio < 1.25)).all(), name  # five standard errors of a ratio of spreads, 1/√600 each
