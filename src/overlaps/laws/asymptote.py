@@ -49,6 +49,7 @@ from ..interface.checks import array, positive, whole
 from ..interface.errors import InputError
 from ..problem.start import Start, joined
 from ..problem.statement import Problem
+from .constant_rate import constant_rate
 from .linear import Modes
 from .plateaus import common_readout, typical_teacher
 
@@ -122,7 +123,7 @@ def late_modes(problem: Problem, Q: ArrayLike, R: ArrayLike, T: ArrayLike | None
     curvatures, energies = np.append(single, coupled), np.append(single * squares, energies)
     rising = np.argsort(curvatures, kind="stable")
     rising = rising[curvatures[rising] > 0]
-    pace = 4 * problem.algorithm.rate * c**2 / np.pi
+    pace = 4 * constant_rate(problem) * c**2 / np.pi
     return Modes(pace * curvatures[rising], c**2 / np.pi * energies[rising], 0.0)
 
 
@@ -133,7 +134,7 @@ def decay_rates(problem: Problem, T: ArrayLike | None = None) -> Array:
     rates and a fast one in each level.
     """
     c, eigenvalues = common_readout(problem), np.linalg.eigvalsh(_slopes(_total(problem, T)))
-    return 4 * problem.algorithm.rate * c**2 / np.pi * np.multiply.outer(problem.data.eigenvalues, eigenvalues)
+    return 4 * constant_rate(problem) * c**2 / np.pi * np.multiply.outer(problem.data.eigenvalues, eigenvalues)
 
 
 def _total(problem: Problem, T: ArrayLike | None) -> Array:

@@ -45,6 +45,7 @@ from ..interface.checks import grid, number, steps
 from ..interface.errors import InputError
 from ..online.runs import schedule
 from ..problem.statement import Problem
+from .constant_rate import constant_rate
 from .contour import at_times
 from .levels import HUGE, AnySpectrum, levels, merged
 from .secular import roots, smallest_root
@@ -279,4 +280,4 @@ def single_vector(problem: Problem, scale: float) -> SingleVector:
         raise InputError("problem: expected the square loss without label noise and decay; use solve")
     v, u = student.readouts, teacher.readouts
     scale = number("scale", scale, least=0)
-    return SingleVector(problem.algorithm.rate * float(v @ v), float(u @ u) + scale**2 * float(v @ v))
+    return SingleVector(constant_rate(problem) * float(v @ v), float(u @ u) + scale**2 * float(v @ v))

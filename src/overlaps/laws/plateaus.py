@@ -44,6 +44,7 @@ from ..interface.checks import array, grid, number
 from ..interface.errors import InputError, NumericalError
 from ..problem.start import Start, joined
 from ..problem.statement import Problem
+from .constant_rate import constant_rate
 
 Array = NDArray[np.float64]
 
@@ -148,7 +149,7 @@ def plateau(problem: Problem, T: ArrayLike | None = None) -> Plateau:
         `equal_rows(T)` for the closed forms with averaged rows.
     """
     c = common_readout(problem)
-    M, rate, omega = problem.teacher_units, problem.algorithm.rate, problem.data.eigenvalues
+    M, rate, omega = problem.teacher_units, constant_rate(problem), problem.data.eigenvalues
     if M == 1:
         raise InputError("units: one student has nothing to share with others, so there is no plateau; solve it")
     if T is None:
