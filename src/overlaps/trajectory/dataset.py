@@ -304,10 +304,10 @@ def assemble(
         # the error is a quadrature: measure how good it is, at a few of the points (macro measures all of itself)
         some = np.unique(np.linspace(0, errors.size - 1, 6).astype(int))
         coarse = method.coarser().errors(*(x[some] for x in state))
-        apart = np.abs(coarse - errors.ravel()[some])
-        result.data["error"].attrs["accuracy"] = float(apart.max())
-        if not apart.max() <= 0.02 * np.abs(errors).max():
-            worst = int(apart.argmax())
+        difference = np.abs(coarse - errors.ravel()[some])
+        result.data["error"].attrs["accuracy"] = float(difference.max())
+        if not difference.max() <= 0.02 * np.abs(errors).max():
+            worst = int(difference.argmax())
             at = float(times[some[worst] % times.size])
             raise NumericalError(
                 f"{scale}: the average of the loss did not converge at time {at:g}: {errors.ravel()[some[worst]]:.3g} "
