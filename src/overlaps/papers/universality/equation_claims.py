@@ -173,8 +173,8 @@ def equations(quick: bool) -> Measurement:
         notes.append(
             f"{activation} {found.verdict}, tLog-RMSE "
             + ", ".join(f"{name} {seen.rmse[name]:.4f} ({seen.floor[name]:.4f} by scatter)" for name in VARIABLES)
-            + f", fractions of (S41) within {literal:.0e} of their averages, solution within {difference:.0e} of that of "
-            "the levels"
+            + f", fractions of (S41) within {literal:.0e} of their averages, solution within {difference:.0e} of that "
+            "of the levels"
         )
     return Measurement("holds" if holds else "fails", largest, 1.0, "; ".join(notes) + f"; N = {size}, {runs} runs")
 
