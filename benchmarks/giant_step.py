@@ -6,7 +6,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import overlaps as ov
-from overlaps.giant_step import Setting, TwoClasses, scaled, solve, train
+from overlaps.giant_step import GiantStepSetting, TwoClasses, scaled, solve, train
 
 from .table import Row, at_most, duration
 from .timing import race
@@ -17,7 +17,7 @@ POINTS = 512
 def experiment(quick: bool = False) -> list[Row]:
     """d = n = N = 2048, 19 classes, 30 networks: alignment, elasticity and Recall@1 before and after the step."""
     size, turns, networks = (128, 1, 2) if quick else (2048, 10, 3)
-    setting = Setting(TwoClasses("sphere"), ov.GiantStep(1.0, 0.25), size=size)
+    setting = GiantStepSetting(TwoClasses("sphere"), ov.GiantStep(1.0, 0.25), size=size)
     unseen = scaled(setting.direction, np.linspace(-0.9, 0.9, 19))
     rng = np.random.default_rng(0)
     X, W, Z = rng.standard_normal((size, size)), rng.standard_normal((size, size)), rng.standard_normal((POINTS, size))

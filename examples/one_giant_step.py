@@ -19,7 +19,9 @@ def main(path: str = "one_giant_step.png") -> None:
     figure, axes = plt.subplots(1, 3, figsize=(11, 3.4), layout="constrained")
     # the truncated Gaussian has means 1.525 √d from the origin: its classes are as similar at a hundredth of the scale
     for i, (kind, largest) in enumerate((("sphere", 0.9), ("truncated", 0.03))):
-        setting = giant_step.Setting(giant_step.TwoClasses(kind), ov.GiantStep(rate=1.0, exponent=0.25), size=400)
+        setting = giant_step.GiantStepSetting(
+            giant_step.TwoClasses(kind), ov.GiantStep(rate=1.0, exponent=0.25), size=400
+        )
         unseen = giant_step.scaled(setting.direction, np.linspace(0.1, 1, 7) * largest)
         measured = giant_step.train(setting, unseen, runs=8, points=256, seed=0, progress=False)
         theory = giant_step.solve(setting, unseen)

@@ -66,7 +66,7 @@ def test_warnings_tracebacks_and_processes() -> None:
     """Whatever writes to standard error does so in plain letters too."""
     program = """
 import sys, warnings
-from overlaps import cli
+from overlaps.cli import commands as cli
 @cli.app.command()
 def fail() -> None:
     from overlaps.papers.workers import one_by_one

@@ -183,6 +183,7 @@ def test_check_scaling_refuses_nonsense():
 
 def test_sizes_of_a_scaling_are_independent():
     """The same normals at two sizes would make the fit's intervals wrong."""
+    from overlaps.compare import finite_size
     from overlaps.trajectory.points import points
 
     chosen = problem(data=ov.GaussianInputs())
@@ -196,7 +197,7 @@ def test_sizes_of_a_scaling_are_independent():
         return result
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("overlaps.compare.finite_size.sample", spy)
+        patch.setattr(finite_size, "sample", spy)
         ov.check_scaling(chosen, [60, 120], start=start, times=(0.5, 1.0), runs=1000)
     assert abs(np.corrcoef(values)[0, 1]) < 0.13  # four standard deviations
 

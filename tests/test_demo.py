@@ -20,7 +20,7 @@ CHANGES = ("size = 1000", "size = 60"), ("last = 400.0", "last = 60.0"), ("count
 SMALL_SPEC = demo.SPEC
 for old, new in CHANGES:
     SMALL_SPEC = SMALL_SPEC.replace(old, new)
-SMALL = demo.Sizes(SMALL_SPEC, 10**4, 2, mixture=60, samples=600, mixture_runs=2, looks=4, image_runs=3)
+SMALL = demo.Sizes(SMALL_SPEC, 10**4, 2, mixture=60, samples=600, mixture_runs=2, observations=4, image_runs=3)
 PAIRS = ("macro against meso", "macro against micro", "meso against micro")
 
 
@@ -102,7 +102,7 @@ def test_a_tenth_is_lost_where_the_law_of_escape_says(small):
 def test_what_is_not_seen_is_expected_at_the_edge(small):
     o = small.outliers
     outlier, edge, count = (o.predicted[name].values for name in ("outlier", "edge", "count"))
-    assert o.expected.shape == o.measured.shape[1:] == (SMALL.looks, demo.CLASSES + 1)
+    assert o.expected.shape == o.measured.shape[1:] == (SMALL.observations, demo.CLASSES + 1)
     assert np.all(o.expected[:, -1] == edge) and np.all(o.expected >= edge[:, None])
     seen = np.arange(demo.CLASSES) < count[:, None]
     assert np.all((outlier > edge[:, None]) == seen) and count[0] > count[-1]

@@ -74,7 +74,13 @@ def test_the_page_is_read() -> None:
 def test_fields() -> None:
     """Of what the library exports: a model of one new file has its own docstring to tell of it."""
     kinds = {ov.Problem, Plan, *(kind for role in ROLES.values() for kind in role if kind.__name__ in ov.__all__)}
-    kinds |= {ov.GiantStep, giant_step.Setting, giant_step.TwoClasses, giant_step.TrainingSet, ov.spectra.Observer}
+    kinds |= {
+        ov.GiantStep,
+        giant_step.GiantStepSetting,
+        giant_step.TwoClasses,
+        giant_step.TrainingSet,
+        ov.spectra.Observer,
+    }
     the_same({(name, kind.__name__) for kind in kinds for name in own_fields(kind)}, owned("Fields of a spec"))
 
 
@@ -125,7 +131,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[xr.Datas
     run = ov.train(manifold, ov.draw(manifold, size=20), times, runs=1, levels=True, progress=False)
     with xr.open_dataset(run.save(tmp_path_factory.mktemp("kept") / "run.nc"), engine="h5netcdf") as opened:
         kept = opened.load()
-    setting = giant_step.Setting(giant_step.TwoClasses(), ov.GiantStep(), size=16)
+    setting = giant_step.GiantStepSetting(giant_step.TwoClasses(), ov.GiantStep(), size=16)
     unseen = giant_step.scaled(setting.direction, [0.1, 0.5])
     predicted, measured = giant_step.solve(setting, unseen), giant_step.train(setting, unseen, runs=2, points=8)
     pixels = np.random.default_rng(0).random((50, 2, 2))

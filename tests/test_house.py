@@ -215,6 +215,13 @@ def test_importing_the_package_is_cheap() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_a_function_is_not_hidden_by_the_folder_of_its_name() -> None:
+    """`overlaps.compare` is the function, also once the folder of that name has been loaded."""
+    code = "import overlaps.compare.verdict, overlaps as ov; print(ov.compare.__name__, callable(ov.compare))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["compare", "True"]
+
+
 def test_building_a_problem_does_not_compile_anything() -> None:
     """A spec can be checked without Numba."""
     code = (

@@ -95,7 +95,7 @@ def full_batches_at_three_scales() -> None:
 
 
 def a_giant_step_is_the_one_predicted() -> None:
-    setting = ov.giant_step.Setting(ov.giant_step.TwoClasses("sphere"), CASES["GiantStep"][0], size=512)
+    setting = ov.giant_step.GiantStepSetting(ov.giant_step.TwoClasses("sphere"), CASES["GiantStep"][0], size=512)
     unseen = ov.giant_step.scaled(setting.direction, [0.5, 1.5])
     theory = ov.giant_step.solve(setting, unseen)
     measured = ov.giant_step.train(setting, unseen, 12, points=128, seed=0, with_recall=False, progress=False)

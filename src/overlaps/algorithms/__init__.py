@@ -7,7 +7,7 @@ from typing import Any
 from ..interface.folder import modules
 from . import schedules
 from .full_batch import METHODS, FullBatch
-from .giant_step import GiantStep, Window
+from .giant_step import ExponentWindow, GiantStep
 from .gradient_flow import GradientFlow
 from .online_sgd import OnlineSGD
 from .schedules import Schedule, TimeDependent
@@ -20,6 +20,7 @@ ALGORITHMS: tuple[type[Any], ...] = tuple(
 __all__ = [
     "ALGORITHMS",
     "METHODS",
+    "ExponentWindow",
     "Flow",
     "FullBatch",
     "GiantStep",
@@ -29,6 +30,5 @@ __all__ = [
     "Schedule",
     "TimeDependent",
     "Update",
-    "Window",
     "schedules",
 ]

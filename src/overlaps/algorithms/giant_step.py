@@ -45,19 +45,19 @@ class GiantStep:
         return eta
 
     @property
-    def window(self) -> Window:
+    def window(self) -> ExponentWindow:
         """The window of exponents, (l − 1)/(2l) < exponent < l/(2l + 2), that this one is in."""
         a = self.exponent
         if not 0 <= a < 0.5:
-            return Window(a, None, False)
+            return ExponentWindow(a, None, False)
         below = a - 1e-12
         order = max(1, math.ceil(2 * below / (1 - 2 * below)))  # the least l with a ≤ l/(2l + 2)
         edge = a < 1e-12 or abs(a - order / (2 * order + 2)) <= 1e-12
-        return Window(a, order + (edge and a > 1e-12), edge)
+        return ExponentWindow(a, order + (edge and a > 1e-12), edge)
 
 
 @dataclass(frozen=True)
-class Window:
+class ExponentWindow:
     """Which Hermite components of the activation the features of a giant step hold as n grows.
 
     Attributes

@@ -107,8 +107,8 @@ def gaussian_averages(
     accuracy: dict[str, float] = {}
     for name in ("D", "S", "dv", "error", "E"):
         x = np.asarray(getattr(fine, name))
-        apart = [float(np.abs(x - np.asarray(getattr(other, name))).max(initial=0.0)) for other in others]
-        accuracy[name] = max(1e-15 * max(1.0, float(np.abs(x).max(initial=0.0))), *apart)
+        differences = [float(np.abs(x - np.asarray(getattr(other, name))).max(initial=0.0)) for other in others]
+        accuracy[name] = max(1e-15 * max(1.0, float(np.abs(x).max(initial=0.0))), *differences)
     return GaussianAverages(fine.D, fine.S, fine.dv, fine.error, fine.E, how.name, accuracy)
 
 

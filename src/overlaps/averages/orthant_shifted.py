@@ -113,18 +113,18 @@ def _along_path(Y, i, j, k, l, nodes, weights):  # pragma: no cover - compiled
         c, square = math.sin(angle), math.cos(angle) ** 2
         t = min(1.0, c / abs(rho))
         # written with the difference of the means, which is small when fields align
-        apart = (mean - other) / square
-        power = 0.5 * apart * (mean - other) + mean * other / (1.0 + c)
+        difference = (mean - other) / square
+        power = 0.5 * difference * (mean - other) + mean * other / (1.0 + c)
         if power > 60.0:
             continue
         a, b = t * side * jk, t * il
         spread = math.sqrt(max(1e-30, 1.0 - a * a / square))
-        h = (first[d] + a * (apart - mean / (1.0 + c))) / spread
+        h = (first[d] + a * (difference - mean / (1.0 + c))) / spread
         if l < 0:
             chance = positive(h)
         else:
             width = math.sqrt(max(1e-30, 1.0 - b * b / square))
-            g = (second[d] - b * (apart + other / (1.0 + c))) / width
+            g = (second[d] - b * (difference + other / (1.0 + c))) / width
             r = min(1.0, max(-1.0, (t * jl + a * b * c / square) / (spread * width)))
             chance = both_positive(h, g, r, (1.0 - r) * (1.0 + r))
         total += weights[q] * 4.0 * left * math.exp(-power) * chance

@@ -86,7 +86,7 @@ class Sizes:
     ----------
     spec: of the committee, to be run by `Experiment`.
     large, large_runs: the size at which nothing is trained, and the runs of the diffusion there, to twice the time.
-    mixture, samples, mixture_runs, looks: dimensions, samples of the Hessian, runs and times of the outliers.
+    mixture, samples, mixture_runs, observations: dimensions, samples of the Hessian, runs and times of the outliers.
     image_runs: runs of each student on the images, and of its prediction.
     """
 
@@ -96,7 +96,7 @@ class Sizes:
     mixture: int = 300
     samples: int = 3000
     mixture_runs: int = 4
-    looks: int = 14
+    observations: int = 14
     image_runs: int = 30
 
 
@@ -115,8 +115,8 @@ class Large(NamedTuple):
     def left(self) -> float:
         """Time at which a share `LOST` of the plateau's error is gone, by the closed form."""
         p = self.plateau
-        apart = float(p.specialisation(self.macro.data["R"].sel(run=0, time=self.flat).values))
-        return self.flat + p.length(apart, float(np.sqrt(LOST * p.error / p.prefactor)))
+        specialised = float(p.specialisation(self.macro.data["R"].sel(run=0, time=self.flat).values))
+        return self.flat + p.length(specialised, float(np.sqrt(LOST * p.error / p.prefactor)))
 
 
 class Outliers(NamedTuple):
@@ -144,8 +144,8 @@ class Outliers(NamedTuple):
     @property
     def deviation(self) -> tuple[float, float]:
         """Largest deviation of the mean over runs from the prediction, and largest spread of the runs; relative."""
-        apart, spread = self.measured.mean(0) - self.expected, self.measured.std(0, ddof=1)
-        return float(np.abs(apart / self.expected).max()), float((spread / self.expected).max())
+        difference, spread = self.measured.mean(0) - self.expected, self.measured.std(0, ddof=1)
+        return float(np.abs(difference / self.expected).max()), float((spread / self.expected).max())
 
 
 class OnImages(NamedTuple):
@@ -273,13 +273,13 @@ class Demonstration(Outcome):
 
     def _hessian(self) -> list[str]:
         o = self.outliers
-        apart, spread = o.deviation
+        difference, spread = o.deviation
         first, last = (int(o.predicted["count"].values[i]) for i in (0, -1))
         return [
             f"outliers of the Hessian, {CLASSES} classes, N = {o.micro.size}, {o.samples} samples",
             f"  predicted: {first} outliers at first, {last} at time {o.micro.time[-1]:g}",
-            f"  the {CLASSES + 1} largest eigenvalues are within {apart:.1%} of the prediction at all times (mean over "
-            f"{o.micro.runs} runs, which spread by up to {spread:.1%})",
+            f"  the {CLASSES + 1} largest eigenvalues are within {difference:.1%} of the prediction at all times (mean "
+            f"over {o.micro.runs} runs, which spread by up to {spread:.1%})",
         ]
 
     def _on_images(self) -> list[str]:
@@ -381,7 +381,9 @@ def _outliers(sizes: Sizes, progress: bool) -> Outliers:
         algorithm=ov.OnlineSGD(1.0, decay=0.01),
     )
     start = ov.draw(problem, sizes.mixture, seed=0)
-    steps = np.unique(np.geomspace(0.3, 80.0, sizes.looks) * sizes.mixture // 1)  # looks are at whole steps
+    steps = np.unique(
+        np.geomspace(0.3, 80.0, sizes.observations) * sizes.mixture // 1
+    )  # the network is observed at whole steps
     times = steps / sizes.mixture
     macro = ov.solve(problem, start, times)
     outlier, edge, count = np.empty((times.size, CLASSES)), np.empty(times.size), np.empty(times.size, int)

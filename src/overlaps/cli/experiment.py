@@ -29,12 +29,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Plan:
-    """Where to start, when to look, how often to run.
+    """Where to start, when to observe, how often to run.
 
     Parameters
     ----------
     size, seed, scale: as for `draw`; `seed` also seeds the runs.
-    first, last, count: as for `logtimes`; of `FullBatch` all steps are looked at, and these stay as they are.
+    first, last, count: as for `logtimes`; of `FullBatch` all steps are observed, and these stay as they are.
     meso_runs, micro_runs: number of runs; 0 leaves the scale out, and a hidden manifold has no meso.
     """
 

@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -138,21 +138,48 @@ def compare(
     if level >= 1:
         raise InputError(f"level: expected a chance below one, got {level:g}")
     a, b = _matched(theory, simulation)
-    both = theory.scale != "macro"
-    few = [r for r in (theory, simulation) if r.scale != "macro" and r.runs < 2]
+    tests = _tests(theory, simulation, a, b, level, seed)
+    word, reason, exponent = (
+        _judge_size(theory, simulation, b, tests, level, seed, finite_size=finite_size, progress=progress)
+        if np.any(tests.deviating)
+        else (*_judge_power(theory, simulation, a, tests, level, resolve), None)
+    )
+    return Verdict(word, reason, tests.table, exponent, theory, simulation)
+
+
+class _Tests(NamedTuple):
+    """Every point tested; arrays are (points,).
+
+    lone: the scale of a side that has a single run, and so no standard error, or nothing.
+    live: points that fluctuate, or that are constant and differ.
+    deviating: live points at which the two sides differ at the level asked for.
+    visible: smallest deviations that would have been found, in units of the largest value of the variable.
+    attainable: smallest p that relabelling could give, 0 where p is not found by relabelling.
+    """
+
+    lone: str
+    live: NDArray[np.bool_]
+    deviating: NDArray[np.bool_]
+    visible: Array
+    attainable: float
+    table: xr.Dataset
+
+
+def _tests(theory: Trajectory, simulation: Trajectory, a: Points, b: Points, level: float, seed: int) -> _Tests:
+    lone = next((r.scale for r in (theory, simulation) if r.scale != "macro" and r.runs < 2), "")
     deviation, error, freedom, slack = _deviation(theory, simulation, a, b)
     scale = np.array([max(float(np.abs(theory.data[n]).max()), 1e-12) for n in a.variable])
     still = error <= 1e-13 * scale  # constants, and the common start
-    broken = still & (np.abs(deviation) > slack + 1e-9 * scale) & (not few)
+    broken = still & (np.abs(deviation) > slack + 1e-9 * scale) & (not lone)
     live = ~still | broken
     excess = np.maximum(np.abs(deviation) - slack, 0.0)
     t = np.where(still, np.where(broken, np.inf, 0.0), excess / np.where(still, 1.0, error))
     p = np.maximum(2 * stats.t.sf(t, freedom), 1e-300)
     adjusted, visible = np.ones_like(p), np.zeros_like(p)
     attainable = 0.0
-    if few:
+    if lone:
         p[:] = 1.0
-    elif both and np.any(live):
+    elif theory.scale != "macro" and np.any(live):
         repeats = int(min(100_000, max(2000, 20 / level)))
         adjusted[live], visible[live] = relabelled(a.values[:, live], b.values[:, live], level, seed, repeats)
         attainable = max(2 / math.comb(theory.runs + simulation.runs, simulation.runs), 1 / (1 + repeats))
@@ -170,52 +197,62 @@ def compare(
             "p_adjusted": ("point", adjusted),
         }
     ).isel(point=np.flatnonzero(live))
-    deviating = adjusted < level
+    return _Tests(lone, live, (adjusted < level) & (attainable <= level), visible / scale, attainable, table)
 
-    def verdict(word: str, reason: str, exponent: Exponent | None = None) -> Verdict:
-        return Verdict(word, reason, table, exponent, theory, simulation)
 
-    if few:
-        return verdict("underpowered", f"one {few[0].scale} run has no standard error; use runs=2 or more, better 10")
-    if not np.any(live):
-        return verdict("agrees", "nothing moves, and both sides are equal")
-    if attainable > level:
-        return verdict(
-            "underpowered",
+def _judge_power(
+    theory: Trajectory, simulation: Trajectory, a: Points, tests: _Tests, level: float, resolve: float
+) -> tuple[str, str]:
+    """The verdict and its reason where no point deviates: whether a deviation would have been found."""
+    if tests.lone:
+        return "underpowered", f"one {tests.lone} run has no standard error; use runs=2 or more, better 10"
+    if not np.any(tests.live):
+        return "agrees", "nothing moves, and both sides are equal"
+    if tests.attainable > level:
+        return "underpowered", (
             f"{theory.runs} and {simulation.runs} runs have too few relabellings for level {level:g} (the smallest p "
-            f"is {attainable:.2g}); use more runs",
+            f"is {tests.attainable:.2g}); use more runs"
         )
-    if not np.any(deviating):
-        groups = {n: visible[live & (a.variable == n)] / scale[live & (a.variable == n)] for n in theory.variables}
-        seen = {n: float(np.median(group)) for n, group in groups.items() if group.size}
-        worst = max(seen, key=lambda n: seen[n])
-        if seen[worst] > resolve:
-            return verdict(
-                "underpowered",
-                f"no point deviates, but a deviation of {worst} below {seen[worst]:.0%} of its largest value would "
-                f"have gone unseen (resolve = {resolve:.0%}); use more runs or a larger size",
-            )
-        return verdict(
-            "agrees",
-            f"no point deviates at level {level:g}; a deviation of {max(seen.values()):.2g} of a variable's largest "
-            "value would have been seen",
+    groups = {n: tests.visible[tests.live & (a.variable == n)] for n in theory.variables}
+    smallest = {n: float(np.median(group)) for n, group in groups.items() if group.size}
+    worst = max(smallest, key=lambda n: smallest[n])
+    if smallest[worst] > resolve:
+        return "underpowered", (
+            f"no point deviates, but a deviation of {worst} below {smallest[worst]:.0%} of its largest value would "
+            f"have gone unseen (resolve = {resolve:.0%}); use more runs or a larger size"
         )
-    count = int(np.count_nonzero(deviating))
-    found = f"{count} of {int(np.count_nonzero(live))} points deviate at level {level:g}"
+    return "agrees", (
+        f"no point deviates at level {level:g}; a deviation of {smallest[worst]:.2g} of a variable's largest "
+        "value would have been seen"
+    )
+
+
+def _judge_size(
+    theory: Trajectory,
+    simulation: Trajectory,
+    b: Points,
+    tests: _Tests,
+    level: float,
+    seed: int,
+    *,
+    finite_size: bool,
+    progress: bool,
+) -> tuple[str, str, Exponent | None]:
+    """The verdict, its reason and the exponent of the size where points deviate: whether they vanish as 1/N."""
+    count = int(np.count_nonzero(tests.deviating))
+    found = f"{count} of {int(np.count_nonzero(tests.live))} points deviate at level {level:g}"
     if not finite_size:
-        return verdict("disagrees", f"{found}; whether this shrinks with N was not measured")
+        return "disagrees", f"{found}; whether this shrinks with N was not measured", None
     # the same runs choose the points and enter the fit, which pulls the exponent down a little, never up
-    exponent, obstacle = _shrinks(theory, simulation, b, deviating, seed, progress)
+    exponent, obstacle = _shrinks(theory, simulation, b, tests.deviating, seed, progress)
     if exponent is None:
-        return verdict("disagrees", f"{found}; whether this shrinks with N could not be measured: {obstacle}")
+        return "disagrees", f"{found}; whether this shrinks with N could not be measured: {obstacle}", None
     measured = f"the deviation goes as N^-a with a = {exponent} over N/4, N/2, N"
     if exponent.high >= 0.75 and exponent.low > 0.25:
-        return verdict("finite-size", f"{found}, and {measured}, as 1/N should", exponent)
+        return "finite-size", f"{found}, and {measured}, as 1/N should", exponent
     if exponent.high < 0.5:
-        return verdict("disagrees", f"{found}, and {measured}: it does not vanish as 1/N", exponent)
-    return verdict(
-        "underpowered", f"{found}, but {measured}: larger sizes or more runs must tell 1/N from a constant", exponent
-    )
+        return "disagrees", f"{found}, and {measured}: it does not vanish as 1/N", exponent
+    return "underpowered", f"{found}, but {measured}: larger sizes or more runs must tell 1/N from a constant", exponent
 
 
 def _matched(theory: Trajectory, simulation: Trajectory) -> tuple[Points, Points]:

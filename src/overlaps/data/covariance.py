@@ -137,9 +137,9 @@ def _moments(source: Source, centre: bool) -> tuple[int, Array, Array, NDArray[n
         k = len(block)
         block_mean = block.mean(0)
         block -= block_mean
-        apart = block_mean - mean
+        difference = block_mean - mean
         scatter += block.T @ block
-        scatter += (count * k / (count + k)) * np.outer(apart, apart)
-        mean += (k / (count + k)) * apart
+        scatter += (count * k / (count + k)) * np.outer(difference, difference)
+        mean += (k / (count + k)) * difference
         count += k
     return count, mean + shift, scatter, kept, digest.hexdigest()

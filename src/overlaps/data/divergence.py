@@ -75,9 +75,9 @@ def divergence(latent: LatentMixture, D: int, samples: int = 10_000, seed: int =
     entropy = float(-p @ np.log(p))
     upper = float(np.mean(p @ _component_divergences(latent, D)))
     columns, counts = np.unique(centres.T, axis=0, return_counts=True)
-    told, error = line_information(p, columns)
-    told, error = float(told @ counts) / D, float(error @ counts) / D + ROUNDING * (1 + upper)
-    coordinate = max(0.0, upper - told)
+    information, error = line_information(p, columns)
+    information, error = float(information @ counts) / D, float(error @ counts) / D + ROUNDING * (1 + upper)
+    coordinate = max(0.0, upper - information)
     if latent.label == "coordinate":
         return Divergence(coordinate, error, coordinate, error, max(0.0, upper - entropy), upper, D)
     across = centres - p @ centres
@@ -107,19 +107,19 @@ def line_information(p: Array, centres: Array) -> tuple[Array, Array]:
     ordered = np.take_along_axis(centres, order, 1)
     steps = np.minimum(np.diff(ordered, axis=1, prepend=ordered[:, :1]), GAP)
     places, weights = np.cumsum(steps, axis=1), p[order]
-    told, error = np.empty(len(centres)), np.full(len(centres), np.inf)
+    information, error = np.empty(len(centres)), np.full(len(centres), np.inf)
     previous = np.full(len(centres), np.inf)
     for spacing in SPACINGS:
         nodes = int((places[:, -1].max() + 2 * RADIUS) / spacing) + 1
         height = max(1, BLOCK // (nodes * p.size))
         for low in range(0, len(centres), height):
             rows = slice(low, low + height)
-            told[rows] = _trapezoidal(weights[rows], places[rows], nodes, spacing)
-        error = np.abs(told - previous)
+            information[rows] = _trapezoidal(weights[rows], places[rows], nodes, spacing)
+        error = np.abs(information - previous)
         if error.max() <= CLOSE:
             break
-        previous = told.copy()
-    return told, error
+        previous = information.copy()
+    return information, error
 
 
 def _trapezoidal(weights: Array, places: Array, nodes: int, spacing: float) -> Array:

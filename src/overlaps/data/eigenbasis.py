@@ -29,10 +29,10 @@ def common_eigenbasis(matrices: Array) -> tuple[Array, Array, NDArray[np.int64]]
         raise InputError("covariances: expected symmetric matrices")
     for a in range(count):
         for b in range(a):
-            apart = float(np.abs(matrices[a] @ matrices[b] - matrices[b] @ matrices[a]).max())
-            if apart > 1e-8 * scale**2:
+            commutator = float(np.abs(matrices[a] @ matrices[b] - matrices[b] @ matrices[a]).max())
+            if commutator > 1e-8 * scale**2:
                 raise InputError(
-                    f"covariances: those of components {b} and {a} do not commute (by {apart:.2g}): they share no "
+                    f"covariances: those of components {b} and {a} do not commute (by {commutator:.2g}): they share no "
                     "eigenbasis, so that no finite set of overlaps describes them; use covariances that do, such "
                     "as their diagonals"
                 )

@@ -93,9 +93,9 @@ def _block(name: str, function: Callable[[Array], Array], kinks: Sequence[float]
         low, high, owner = np.concatenate([low, middle]), np.concatenate([middle, high]), np.tile(owner, 2)
         halves, own = _integrals(name, function, mean[owner], sd[owner], low, high), owner[:n]
         both, total = (x[:, :n] + x[:, n:] for x in (halves.value, halves.size))
-        apart = np.abs(here.value - both)
+        difference = np.abs(here.value - both)
         # halves may agree by chance, so the difference before counts, too
-        doubt = np.maximum(SAFETY * apart, before)
+        doubt = np.maximum(SAFETY * difference, before)
         bad = halves.bad[:n] | halves.bad[n:]
         rough = bad | ~(doubt <= tolerance).all(0)
         crowded = np.bincount(own[rough], minlength=count) > CROWD
@@ -108,7 +108,7 @@ def _block(name: str, function: Callable[[Array], Array], kinks: Sequence[float]
             if not doubt[:, i].max() <= worst[own[i]]:
                 worst[own[i]], where[own[i]] = doubt[:, i].max(), mean[own[i]] + sd[own[i]] * middle[i]
         keep = np.tile(split, 2)
-        owner, low, high, before = owner[keep], low[keep], high[keep], np.tile(FADE * apart[:, split], 2)
+        owner, low, high, before = owner[keep], low[keep], high[keep], np.tile(FADE * difference[:, split], 2)
         here = _Sums(halves.value[:, keep], halves.size[:, keep], halves.bad[keep])
         if owner.size == 0:
             break

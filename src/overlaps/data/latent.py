@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from ..interface.checks import array, number, whole
 from ..interface.errors import InputError, unknown
-from .weights import probabilities, tuples
+from .tuples import probabilities, tuples
 
 if TYPE_CHECKING:
     from .divergence import Divergence

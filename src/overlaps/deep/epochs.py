@@ -64,9 +64,9 @@ def follow(
         return finish({name: np.array([[row[name] for row in rows] for rows in columns]) for name in tape[0][0]})
 
     def stop(run: int, epoch: int, why: str, quantity: str) -> NumericalError:
-        told = f"{what}: {why} in run {run} at epoch {epoch}"
-        told += f"; the result up to epoch {epoch - 1} is in .partial" if tape else ""
-        return NumericalError(told, quantity=quantity, time=epoch, partial=finished() if tape else None)
+        message = f"{what}: {why} in run {run} at epoch {epoch}"
+        message += f"; the result up to epoch {epoch - 1} is in .partial" if tape else ""
+        return NumericalError(message, quantity=quantity, time=epoch, partial=finished() if tape else None)
 
     total = len(learners) * (epochs + 1)
     with tqdm(total=total, desc=what, unit="epoch", delay=2, disable=None if progress else True) as bar:
@@ -172,7 +172,7 @@ def _check_type(name: str, images: Images) -> None:
         raise InputError(f"{name}: expected Images, got {type(images).__name__}; use read_folder or Images.from_arrays")
 
 
-def told(network: Recipe) -> str:
+def description(network: Recipe) -> str:
     """A recipe in a few words: its repr, or the name of a function."""
     return str(getattr(network, "__name__", repr(network)))
 

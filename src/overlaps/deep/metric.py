@@ -35,13 +35,13 @@ from .epochs import (
     build,
     check_train,
     check_unseen,
+    description,
     follow,
     mean_spread,
     outputs,
     standardised,
     step,
     streams,
-    told,
 )
 from .images import Images
 from .networks import Convolutional, Recipe
@@ -193,7 +193,7 @@ def train_metric(
                 "neighbours": list(NEIGHBOURS),
             },
             {
-                "network": told(recipe),
+                "network": description(recipe),
                 "batch": f"{shape[0]} x {shape[1]}",
                 "rate": float(rate),
                 "seed": int(seed),

@@ -38,13 +38,13 @@ from .epochs import (
     build,
     check_train,
     check_unseen,
+    description,
     follow,
     mean_spread,
     outputs,
     standardised,
     step,
     streams,
-    told,
 )
 from .images import Images
 from .networks import Convolutional, Recipe
@@ -195,7 +195,7 @@ def train_pair(
                 "train_name": (("run", "label"), [run.train.names for run in learners]),
             },
             {"epoch": np.arange(found["training_error"].shape[1]), "set": list(unseen), "label": [1, -1]},
-            {"network": told(recipe), "units": N, "rate": float(rate), "seed": int(seed)},
+            {"network": description(recipe), "units": N, "rate": float(rate), "seed": int(seed)},
         )
         return PairTraining(data)
 

@@ -4,7 +4,8 @@ A wide two-layer network takes one full-batch gradient step whose size grows wit
 to the features of classes that it has not been trained on? `train` measures it on real networks, `solve` predicts it;
 both return `Scores` under the same names.
 
-- `Setting`: data (`TwoClasses`, `TrainingSet` of arrays, or a sampler), sizes, activation and `overlaps.GiantStep`.
+- `GiantStepSetting`: data (`TwoClasses`, `TrainingSet` of arrays, or a sampler), sizes, activation and
+  `overlaps.GiantStep`.
 - `scaled`, `rotated`, `UnseenClass`: unseen classes.
 - `alignment`, `elasticity`, `hits`, `recall`, `kendall_w`, `correlation`, `combined`: scores of features of any model.
 - `gradient`, `rank_one`, `expanded_features`, `gradient_error`, `operator_norm`: the step and its approximations.
@@ -15,18 +16,18 @@ both return `Scores` under the same names.
 from ..data.two_classes import TwoClasses
 from .giant import expanded_features, gradient, gradient_error, operator_norm, rank_one
 from .hermite import Hermite, centred, gaussian_moment, hermite_coefficients, hermite_mean, hermite_product
+from .prediction import solve
 from .result import Scores
 from .scores import alignment, combined, correlation, elasticity, hits, kendall_w, recall
-from .setting import Setting, TrainingSet
+from .setting import GiantStepSetting, TrainingSet
 from .simulation import train
 from .sphere import initial_series, sphere_moment
-from .theory import solve
 from .unseen import UnseenClass, rotated, scaled
 
 __all__ = [
+    "GiantStepSetting",
     "Hermite",
     "Scores",
-    "Setting",
     "TrainingSet",
     "TwoClasses",
     "UnseenClass",

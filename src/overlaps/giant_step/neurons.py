@@ -22,7 +22,7 @@ from ..averages.rules import product, scrambled, smooth_grid
 from ..interface.errors import NumericalError
 from .hermite import hermite_coefficients
 from .line import RADIUS, WIDE, graded, lines
-from .setting import Groups, Setting
+from .setting import GiantStepSetting, Groups
 from .sphere import on_sphere
 from .unseen import UnseenClass
 
@@ -51,7 +51,7 @@ class Neurons:
 
 
 def neurons(
-    setting: Setting, groups: Groups, one: UnseenClass, per_neuron: bool, spacing: float, fine: bool
+    setting: GiantStepSetting, groups: Groups, one: UnseenClass, per_neuron: bool, spacing: float, fine: bool
 ) -> Neurons:
     """The nodes, for factors κ, χ of each neuron, or for κ = c_1 and E g'² of all of them and no χ."""
     g, slope = lines(setting.g, spacing)

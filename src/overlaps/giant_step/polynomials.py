@@ -18,14 +18,14 @@ from numpy.typing import NDArray
 from ..interface.checks import whole
 from ..interface.errors import InputError
 from .hermite import hermite_coefficients, is_bounded, power_moments
-from .setting import Setting
+from .setting import GiantStepSetting
 
 Array = NDArray[np.float64]
 HIGHEST = 30  # order
 
 
 def polynomial_scores(
-    setting: Setting, similarity: Array, variance: Array, first: Array, order: int | None, mean: Array
+    setting: GiantStepSetting, similarity: Array, variance: Array, first: Array, order: int | None, mean: Array
 ) -> tuple[int, Array, Array]:
     """Order, alignment and elasticity, (unseen,) each.
 
@@ -63,7 +63,7 @@ def polynomial_scores(
     return l, alignment, elasticity
 
 
-def _order(setting: Setting) -> int:
+def _order(setting: GiantStepSetting) -> int:
     window = setting.algorithm.window
     if window.order is None:
         raise InputError(f"exponent: {window}; pass order=, or use method='per-neuron'")

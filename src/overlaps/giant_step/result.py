@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import xarray as xr
     from matplotlib.axes import Axes
 
-    from .setting import Setting
+    from .setting import GiantStepSetting
 
 Array = NDArray[np.float64]
 COMPARED = ("alignment", "elasticity")
@@ -40,7 +40,7 @@ LABELS = {
 }
 
 
-def saturation(setting: Setting, similarity: Array, variance: Array) -> Array:
+def saturation(setting: GiantStepSetting, similarity: Array, variance: Array) -> Array:
     """The typical shift of a field by the rank-one gradient, of the shape of similarity and variance."""
     c1 = hermite_coefficients(setting.g, 1).c[1]
     return setting.eta * abs(c1) * np.sqrt((similarity**2 + variance) * setting.algorithm.heads / setting.count[2])
@@ -60,7 +60,7 @@ class Scores:
 
     data: xr.Dataset
     scale: str
-    setting: Setting
+    setting: GiantStepSetting
 
     @property
     def runs(self) -> int:

@@ -112,7 +112,7 @@ class Groups:
 
 
 @dataclass(frozen=True, eq=False)
-class Setting:
+class GiantStepSetting:
     """A training set, a wide network and its giant step.
 
     Parameters
@@ -231,4 +231,4 @@ class Setting:
         data = (
             self.data if isinstance(self.data, TwoClasses) else getattr(self.data, "__name__", type(self.data).__name__)
         )
-        return f"Setting({data!s}, {self.algorithm}, {self.g.name}, d = {d}, n = {n}, N = {N})"
+        return f"GiantStepSetting({data!s}, {self.algorithm}, {self.g.name}, d = {d}, n = {n}, N = {N})"

@@ -18,13 +18,13 @@ from ..interface.errors import InputError, NumericalError
 from .giant import gradient_error, rank_one, raw_gradient
 from .result import Scores, saturation
 from .scores import raw_alignment, raw_elasticity, recalls
-from .setting import Setting
+from .setting import GiantStepSetting
 from .unseen import UnseenClass, check_classes, marks
 
 Array = NDArray[np.float64]
 
 
-def draw_network(setting: Setting, rng: np.random.Generator) -> tuple[Array, Array]:
+def draw_network(setting: GiantStepSetting, rng: np.random.Generator) -> tuple[Array, Array]:
     """W_0 (d, N), columns uniform on the sphere, and heads (heads, N)."""
     _, d, N = setting.count
     W = rng.standard_normal((d, N))
@@ -33,7 +33,7 @@ def draw_network(setting: Setting, rng: np.random.Generator) -> tuple[Array, Arr
 
 
 def train(
-    setting: Setting,
+    setting: GiantStepSetting,
     unseen: Sequence[UnseenClass],
     runs: int = 4,
     points: int = 512,
@@ -87,7 +87,12 @@ def train(
 
 
 def _collected(
-    setting: Setting, unseen: Sequence[UnseenClass], out: dict[str, Array], error: Array, points: int, seed: int
+    setting: GiantStepSetting,
+    unseen: Sequence[UnseenClass],
+    out: dict[str, Array],
+    error: Array,
+    points: int,
+    seed: int,
 ) -> Scores:
     import xarray as xr
 
@@ -102,7 +107,11 @@ def _collected(
 
 
 def _run(
-    setting: Setting, unseen: Sequence[UnseenClass], points: int, rng: np.random.Generator, out: dict[str, Array]
+    setting: GiantStepSetting,
+    unseen: Sequence[UnseenClass],
+    points: int,
+    rng: np.random.Generator,
+    out: dict[str, Array],
 ) -> float:
     """One run: fills the scores (unseen,) of each name, returns the error of the rank-one gradient."""
     g, f = setting.g, nonlinearity(setting.g).function

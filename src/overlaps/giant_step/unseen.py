@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..data import square_roots as factors
+from ..data import square_roots
 from ..interface.checks import array, number, whole
 from ..interface.errors import InputError
 
@@ -139,7 +139,7 @@ class UnseenClass:
     @cached_property
     def root(self) -> Array:
         """A matrix with Σ = root rootᵀ, of a covariance that was given as one."""
-        return factors.root(np.asarray(self.covariance, float))
+        return square_roots.root(np.asarray(self.covariance, float))
 
     def fields(self, Z: Array, ZW: Array, W: Array) -> Array:
         """Fields x W of points made of standard normal Z (points, d), with ZW = Z W known, (points, width).
@@ -162,7 +162,7 @@ def scaled(direction: ArrayLike, scales: ArrayLike) -> list[UnseenClass]:
 
     Parameters
     ----------
-    direction: v, (d,), such as that of a `Setting`; scales: e, (count,).
+    direction: v, (d,), such as that of a `GiantStepSetting`; scales: e, (count,).
     """
     v = array("direction", direction, (None,))
     return [UnseenClass(e * v, value=e) for e in array("scales", np.atleast_1d(scales), (None,)).tolist()]

@@ -6,11 +6,12 @@ There is no second set of configuration classes: reading a spec calls the same c
 
 from __future__ import annotations
 
-import json
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any
+
+import tomli_w
 
 from .errors import InputError, unknown
 
@@ -84,26 +85,22 @@ def parse(text: str) -> dict[str, Any]:
         raise InputError(f"spec: not valid TOML: {error}") from None
 
 
-def write(table: Mapping[str, Any], prefix: str = "") -> str:
+def write(table: Mapping[str, Any]) -> str:
     """A mapping of plain values and tables as TOML text."""
-    lines: list[str] = []
-    tables: list[str] = []
-    for name, value in table.items():
-        if isinstance(value, Mapping):
-            path = f"{prefix}{name}"
-            tables.append(f"\n[{path}]\n{write(value, path + '.')}")
-        else:
-            lines.append(f"{name} = {_value(value)}\n")
-    return "".join(lines) + "".join(tables)
+    try:
+        return tomli_w.dumps(table)
+    except TypeError:
+        where, value = next(_unwritable(table))
+        raise InputError(f"spec: {where} = {value!r:.80} cannot be written as TOML") from None
 
 
-def _value(value: Any) -> str:
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, (int, float)):
-        return repr(value)
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_value(v) for v in value) + "]"
-    raise InputError(f"spec: cannot write {value!r} as TOML")
+def _unwritable(value: Any, where: str = "") -> Iterator[tuple[str, Any]]:
+    """The values in a table that TOML has no words for, each with its place, such as ``data.weights[1]``."""
+    if isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from _unwritable(inner, f"{where}.{name}" if where else f"{name}")
+    elif isinstance(value, (list, tuple)):
+        for i, inner in enumerate(value):
+            yield from _unwritable(inner, f"{where}[{i}]")
+    elif not isinstance(value, (bool, int, float, str)):
+        yield where, value

@@ -59,14 +59,14 @@ def partial_error(
     rate, distance = number("rate", rate, above=0), number("distance", distance, least=0)
     sigma, factor, count = _factored(covariance, trained)
     N = len(sigma)
-    untold, variance = _traces(sigma, factor)
-    floor = floor_of(float(untold[count]), float(variance[count]), rate, distance)
+    unexplained, variance = _traces(sigma, factor)
+    floor = floor_of(float(unexplained[count]), float(variance[count]), rate, distance)
     if count == 0:
         return Modes(np.empty(0), np.empty(0), floor)(times)
     kappa, U = eigh(sigma[:count, :count])
     # what the trained coordinates take over from the frozen ones
-    told = np.sum((U.T @ sigma[:count, count:]) ** 2, axis=1) / kappa**2
-    excess = distance * (1 + told) - rate * floor
+    explained = np.sum((U.T @ sigma[:count, count:]) ** 2, axis=1) / kappa**2
+    excess = distance * (1 + explained) - rate * floor
     omega, phi, weighted = merged(kappa, np.full(count, 1 / N), excess / N)
     return modes(omega, phi, rate, weighted / phi, floor)(times)
 
@@ -75,16 +75,16 @@ def partial_floor(covariance: ArrayLike, trained: int, *, rate: float = 0.0, dis
     """Error after long training of the first `trained` coordinates; rate 0 means a vanishing one."""
     rate, distance = number("rate", rate, least=0), number("distance", distance, least=0)
     sigma, factor, count = _factored(covariance, trained)
-    untold, variance = _traces(sigma, factor)
-    return floor_of(float(untold[count]), float(variance[count]), rate, distance)
+    unexplained, variance = _traces(sigma, factor)
+    return floor_of(float(unexplained[count]), float(variance[count]), rate, distance)
 
 
 def partial_floors(covariance: ArrayLike, *, rate: float = 0.0, distance: float = 1.0) -> Array:
     """`partial_floor` for every number of trained coordinates, 0 to N, at the cost of one, (N+1,)."""
     rate, distance = number("rate", rate, least=0), number("distance", distance, least=0)
     sigma, factor, _ = _factored(covariance, 0)
-    untold, variance = _traces(sigma, factor)
-    pairs = zip(untold.tolist(), variance.tolist(), strict=True)
+    unexplained, variance = _traces(sigma, factor)
+    pairs = zip(unexplained.tolist(), variance.tolist(), strict=True)
     return np.array([floor_of(left, read, rate, distance) for left, read in pairs])
 
 
@@ -100,7 +100,7 @@ def random_basis_floor(spectrum: AnySpectrum, share: float, *, rate: float = 0.0
         raise InputError(f"share: expected at most 1, all coordinates, got {share:g}")
     variance, able = float(phi @ omega), float(phi.sum())  # levels of eigenvalue zero tell nothing
     if share in (0, 1) or share >= able:
-        untold = variance if share == 0 else 0.0
+        unexplained = variance if share == 0 else 0.0
     else:
         highest = np.log(variance / share)  # f κ is at most the variance
         lowest = np.log(omega.min() * (able / share - 1)) - 1
@@ -109,16 +109,16 @@ def random_basis_floor(spectrum: AnySpectrum, share: float, *, rate: float = 0.0
             return float(np.sum(phi * omega / (omega + np.exp(log_kappa)))) - share
 
         found = root_scalar(excess, bracket=(lowest, highest + 1), xtol=1e-13)
-        untold = share * float(np.exp(found.root))
-    return floor_of(untold, share * variance, rate, distance)
+        unexplained = share * float(np.exp(found.root))
+    return floor_of(unexplained, share * variance, rate, distance)
 
 
 def _traces(sigma: Array, factor: Array) -> tuple[Array, Array]:
     """Tr S/N and Tr Σ_t/N for 0 to N trained coordinates, both (N+1,)."""
     # S = F Fᵀ with F the trailing block of the lower Cholesky factor: its trace is the squares in the trailing columns
     columns = np.sum(factor**2, axis=0)
-    untold = np.append(np.cumsum(columns[::-1])[::-1], 0.0)
-    return untold / len(sigma), np.append(0.0, np.cumsum(np.diag(sigma))) / len(sigma)
+    unexplained = np.append(np.cumsum(columns[::-1])[::-1], 0.0)
+    return unexplained / len(sigma), np.append(0.0, np.cumsum(np.diag(sigma))) / len(sigma)
 
 
 def _factored(covariance: ArrayLike, trained: int) -> tuple[Array, Array, int]:

@@ -1,6 +1,6 @@
 """Lists of tasks in processes: what shares runs stays in one process, and one that dies costs a single task.
 
-What keeps a task from being done is told as `Trouble`, which is not the same if it is an extra that is not installed.
+What keeps a task from being done is reported as a `Trouble`, which also names an extra that is not installed.
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Observer:
         the readout: the number of means (teacher units), or the number of units if that is less.
     samples: number of samples; 2N by default. The cost grows in proportion, and so does what can be told from the bulk.
     source: ``"test"``, fresh samples drawn once per run, or ``"train"``, the first of those that the run trains on.
-    times: when to look; by default at all times of the trajectory.
+    times: when to observe; by default at all times of the trajectory.
     tolerance: of the residuals, see above.
     keep_weights: whether to record the weights as well, as `weights`.
     """
@@ -228,7 +228,7 @@ class Watcher:
         )
 
     def _follow(self, family: OperatorFamily) -> Eigenpairs | None:
-        """The eigenpairs from those of the last look; None where there are none, as of a loss that is not finite."""
+        """The eigenpairs, followed from the last observation; None where the loss, and so the matrix, is not finite."""
         try:
             self.last = eigenpairs(family, self.counts.pairs, tolerance=self.observer.tolerance, start=self.last)
         except NumericalError as error:

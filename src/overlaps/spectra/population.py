@@ -285,7 +285,7 @@ def population(problem: Problem, start: Start, kind: Kind = "hessian") -> Popula
                     readout += piece.weight * (piece.node_weights @ vv)
         return [cores, np.array(weights), crossed, readout]
 
-    (cores, weights, crossed, readout), accuracy = refined(average, LossQuadrature(problem, start.u), _apart)
+    (cores, weights, crossed, readout), accuracy = refined(average, LossQuadrature(problem, start.u), _difference)
     cores, weights = _square(cores, K), _square(weights.T, K).transpose(2, 0, 1)
     if not two_layers:
         return PopulationMatrix(kind, cores, weights, None, None, inside, accuracy)
@@ -308,7 +308,7 @@ def readout_block(problem: Problem, start: Start, kind: Kind = "hessian") -> Arr
                 total += piece.weight * (piece.node_weights @ sample_weights(problem, start, kind, piece)[2])
         return [total]
 
-    (readout,), accuracy = refined(average, LossQuadrature(problem, start.u), _apart)
+    (readout,), accuracy = refined(average, LossQuadrature(problem, start.u), _difference)
     check_accuracy("block (v, v)", accuracy)
     return _square(readout, K)
 
@@ -355,7 +355,7 @@ def check_accuracy(name: str, accuracy: float) -> None:
 def refined(
     average: Callable[[LossQuadrature], Result],
     rule: LossQuadrature,
-    apart: Callable[[Result, Result], float],
+    difference: Callable[[Result, Result], float],
     target: float | None = None,
 ) -> tuple[Result, float]:
     """A result to the accuracy `target`, or the best within the budget of points, and the accuracy reached.
@@ -364,7 +364,7 @@ def refined(
     ----------
     average: the result by a rule.
     rule: to begin with.
-    apart: relative difference of two results.
+    difference: the relative difference of two results.
     target: what the rule is meant for by default.
     """
     target = rule.default_accuracy if target is None else target
@@ -373,14 +373,14 @@ def refined(
         earlier.insert(0, average(rule.coarser().coarser()))
     while True:
         found = average(rule)
-        accuracy = max(1e-15, max(apart(found, other) for other in earlier))
+        accuracy = max(1e-15, max(difference(found, other) for other in earlier))
         finer = rule.finer()
         if accuracy <= target or finer is None:
             return found, accuracy
         earlier, rule = [*earlier[1:], found], finer
 
 
-def _apart(found: list[Array], other: list[Array]) -> float:
+def _difference(found: list[Array], other: list[Array]) -> float:
     """Largest difference of an entry, in units of the largest entry."""
     scale = max(float(np.abs(part).max(initial=0.0)) for part in found) or 1.0
     return max(float(np.abs(a - b).max(initial=0.0)) for a, b in zip(found, other, strict=True)) / scale

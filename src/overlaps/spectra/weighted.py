@@ -222,7 +222,7 @@ def block_weights(
         law = _cut(inside, parts, f, samples)
         return Nodes(parts, f, np.array([law.edge.z, law.mirrored().edge.z]), law.inside(0.0))
 
-    nodes, accuracy = refined(seen, LossQuadrature(problem, start.u), _apart, ACCURACY)
+    nodes, accuracy = refined(seen, LossQuadrature(problem, start.u), _difference, ACCURACY)
     check_accuracy(f"block (w_{i}, w_{j})", accuracy)
     return inside, nodes.parts, nodes.f
 
@@ -236,7 +236,7 @@ class Nodes(NamedTuple):
     core: Array
 
 
-def _apart(found: Nodes, other: Nodes) -> float:
+def _difference(found: Nodes, other: Nodes) -> float:
     """Difference of the edges in units of the larger one, or of E[f u uᵀ] in units of it or of the edge."""
     edge = float(np.abs(found.edges).max())
     size = max(float(np.abs(found.core).max()), edge)

@@ -240,23 +240,18 @@ def assemble(
     """
     T, teacher_means = start.teacher_fields
     C, M = joined(Q, R, T) if covariances is None else covariances, start.u.size
-    G = start.G.sum(0)
     fields = np.concatenate([m, np.broadcast_to(teacher_means, (*m.shape[:2], M, m.shape[3]))], axis=2)
     count = C.shape[0] * C.shape[1]
     state = [x.reshape(count, *x.shape[2:]) for x in (C, v, fields)]
     averaged = errors is None
     if errors is None:
         errors = method.errors(*state).reshape(C.shape[:2])
-    inputs = "Gaussian" if isinstance(problem.data, GaussianInputs) else repr(problem.data)
-    if isinstance(problem.data, Samples):
-        about = "taken as Gaussian, with the covariance of" if averaged else "rows of"
-        inputs = f"{about} {problem.data.spectrum.source}"
     variables: dict[str, Any] = {
         "Q": (("run", "time", "student", "student_"), Q),
         "R": (("run", "time", "student", "teacher"), R),
         "T": (("teacher", "teacher_"), T),
         "m": (("run", "time", "student", "mean"), m),
-        "gram": (("mean", "mean_"), G[M:, M:]),
+        "gram": (("mean", "mean_"), start.G.sum(0)[M:, M:]),
         "v": (("run", "time", "student"), v),
         "error": (("run", "time"), errors),
         **(more or {}),
@@ -266,11 +261,7 @@ def assemble(
         variables["R_levels"] = (("run", "time", "level", "student", "teacher"), levels[1][..., :M])
         variables["T_levels"] = (("level", "teacher", "teacher_"), start.T)
         variables["m_levels"] = (("run", "time", "level", "student", "mean"), levels[1][..., M:])
-    absent = {"R", "T", "R_levels", "T_levels"} if M == 0 else set()
-    absent |= {"T_levels"} if start.latent is not None else set()
-    absent |= {"m", "gram", "m_levels"} if m.shape[3] == 0 else set()
-    absent |= {"v"} if isinstance(problem.student, Softmax) else set()
-    variables = {name: value for name, value in variables.items() if name not in absent}
+    variables = {name: value for name, value in variables.items() if name not in _absent(problem, start, m.shape[3])}
     batch = problem.update.batch if units == SAMPLES else 1
     coords: dict[str, Any] = {
         "time": ("time", times, {"units": units if batch == 1 else "steps per input dimension"}),
@@ -279,21 +270,7 @@ def assemble(
     }
     if units == SAMPLES and start.size is not None:
         coords["samples"] = ("time", batch * start.size * times, {"long_name": "samples seen"})
-    try:
-        text = problem.to_toml()
-    except InputError:
-        text = ""
-    attrs = {
-        "scale": scale,
-        "spec": text,
-        "description": repr(problem),
-        "seed": seed,
-        "inputs": inputs,
-        "averages": "mean over all rows" if isinstance(problem.data, Samples) and not averaged else method.name,
-        "cost": cost,
-        "overlaps": __version__,
-        **{name: version(name) for name in ("numpy", "scipy", "numba")},
-    }
+    attrs = {"scale": scale, "seed": seed, "cost": cost, **_provenance(problem, method, averaged)}
     result = Trajectory(xr.Dataset(variables, coords, attrs), problem, start)
     if not np.isfinite(errors).all():
         at = float(times[int(np.isfinite(errors).all(0).argmin())])
@@ -304,22 +281,55 @@ def assemble(
             time=at,
         )
     if scale != "macro" and averaged and not isinstance(method, ClosedForm):
-        # the error is a quadrature: measure how good it is, at a few of the points (macro measures all of itself)
-        some = np.unique(np.linspace(0, errors.size - 1, 6).astype(int))
-        coarse = method.coarser().errors(*(x[some] for x in state))
-        apart = np.abs(coarse - errors.ravel()[some])
-        result.data["error"].attrs["accuracy"] = float(apart.max())
-        if not apart.max() <= 0.02 * np.abs(errors).max():
-            worst = int(apart.argmax())
-            at = float(times[some[worst] % times.size])
-            raise NumericalError(
-                f"{scale}: the average of the loss did not converge at time {at:g}: {errors.ravel()[some[worst]]:.3g} "
-                f"against {coarse[worst]:.3g} by a coarser rule ({method.name}); the overlaps are in .partial",
-                quantity="error",
-                time=at,
-                partial=result,
-            )
+        _state_accuracy(result, method, state)  # macro measures that of all it computes
     return result
+
+
+def _absent(problem: Problem, start: Start, means: int) -> set[str]:
+    """Variables that a trajectory does not have, since there are no teachers, no means or no readout."""
+    absent = {"R", "T", "R_levels", "T_levels"} if start.u.size == 0 else set()
+    absent |= {"T_levels"} if start.latent is not None else set()
+    absent |= {"m", "gram", "m_levels"} if means == 0 else set()
+    return absent | ({"v"} if isinstance(problem.student, Softmax) else set())
+
+
+def _provenance(problem: Problem, method: Method, averaged: bool) -> dict[str, str]:
+    """What was computed, of which inputs, and with which versions; `averaged`: whether errors are Gaussian averages."""
+    try:
+        text = problem.to_toml()
+    except InputError:
+        text = ""
+    inputs = "Gaussian" if isinstance(problem.data, GaussianInputs) else repr(problem.data)
+    if isinstance(problem.data, Samples):
+        about = "taken as Gaussian, with the covariance of" if averaged else "rows of"
+        inputs = f"{about} {problem.data.spectrum.source}"
+    return {
+        "spec": text,
+        "description": repr(problem),
+        "inputs": inputs,
+        "averages": "mean over all rows" if isinstance(problem.data, Samples) and not averaged else method.name,
+        "overlaps": __version__,
+        **{name: version(name) for name in ("numpy", "scipy", "numba")},
+    }
+
+
+def _state_accuracy(result: Trajectory, method: Method, state: list[Array]) -> None:
+    """Measure how good the error is as a quadrature, by a coarser rule at a few of the points, and record it."""
+    errors, times = result.data["error"].values.ravel(), result.time
+    some = np.unique(np.linspace(0, errors.size - 1, 6).astype(int))
+    coarse = method.coarser().errors(*(x[some] for x in state))
+    difference = np.abs(coarse - errors[some])
+    result.data["error"].attrs["accuracy"] = float(difference.max())
+    if not difference.max() <= 0.02 * np.abs(errors).max():
+        worst = int(difference.argmax())
+        at = float(times[some[worst] % times.size])
+        raise NumericalError(
+            f"{result.scale}: the average of the loss did not converge at time {at:g}: {errors[some[worst]]:.3g} "
+            f"against {coarse[worst]:.3g} by a coarser rule ({method.name}); the overlaps are in .partial",
+            quantity="error",
+            time=at,
+            partial=result,
+        )
 
 
 def largest_overlap(Q: Array, A: Array, v: Array, eigenvalues: Array, seen: Array, teachers: int) -> str:

@@ -27,7 +27,7 @@ from ..eigenbasis import common_eigenbasis
 from ..inputs import Components, Levels
 from ..spectrum import Isotropic, PowerLaw, Spectrum
 from ..square_roots import cholesky
-from ..weights import probabilities, tuples
+from ..tuples import probabilities, tuples
 
 Array = NDArray[np.float64]
 

@@ -109,23 +109,25 @@ def wave() -> ov.Activation:
     return ov.giant_step.centred(ov.Activation("sin(x + 1)", shifted_sine, shifted_cosine))
 
 
-def feature_errors(task: ov.giant_step.Setting, orders: tuple[int, ...], seed: int, *, factor: float = 1.0) -> Array:
+def feature_errors(
+    task: ov.giant_step.GiantStepSetting, orders: tuple[int, ...], seed: int, *, factor: float = 1.0
+) -> Array:
     """|F − F_l|/√n in operator norm for each l, F_0 for l = 0, of fresh data of the training distribution.
 
     `factor` multiplies b in F_l: 1/√N gives Lemma 3.3 as printed.
     """
     n, d, N = task.count
     rng = np.random.default_rng([seed, n])
-    (X, y), (fresh, _) = task.draw(rng), task.draw(rng)
+    (X, y), (unseen, _) = task.draw(rng), task.draw(rng)
     W = rng.standard_normal((d, N))
     W /= np.linalg.norm(W, axis=0)
     heads = rng.standard_normal((2, N)) / np.sqrt(N)
     step = task.eta * np.sqrt(N) * ov.giant_step.gradient(X, y, W, heads, task.g)
     g = np.vectorize(task.g.function, otypes=[float])
-    before, after = g(fresh @ W), g(fresh @ (W + step))
+    before, after = g(unseen @ W), g(unseen @ (W + step))
     b, alpha = factor * (y @ X) / n, heads[0] - heads[1]
     found = [
-        before if l == 0 else ov.giant_step.expanded_features(fresh, before, b, alpha, task.eta, l, task.g)
+        before if l == 0 else ov.giant_step.expanded_features(unseen, before, b, alpha, task.eta, l, task.g)
         for l in orders
     ]
     return np.array([ov.giant_step.operator_norm(after - F) for F in found]) / np.sqrt(n)

@@ -30,10 +30,10 @@ def setting(
     rate: float = 1.0,
     distance: float | None = None,
     activation: str | ov.Activation = "tanh",
-) -> ov.giant_step.Setting:
+) -> ov.giant_step.GiantStepSetting:
     """One of the three training sets at d = n = N = `size`, and the step η = rate·n^exponent."""
     data = ov.giant_step.TwoClasses(kind, distance)
-    return ov.giant_step.Setting(data, ov.GiantStep(rate, exponent), size=size, activation=activation)
+    return ov.giant_step.GiantStepSetting(data, ov.GiantStep(rate, exponent), size=size, activation=activation)
 
 
 class Scale(NamedTuple):

@@ -53,7 +53,7 @@ def setup2(kind: str, quick: bool) -> xr.Dataset:
 
 
 def _scored(
-    task: ov.giant_step.Setting,
+    task: ov.giant_step.GiantStepSetting,
     unseen: Sequence[ov.giant_step.UnseenClass],
     curve: Sequence[ov.giant_step.UnseenClass],
     scale: Scale,

@@ -22,7 +22,9 @@ FINITE = 0.02
 
 
 @cache
-def at(e: float, quick: bool, exponent: float, rate: float = 1.0) -> tuple[ov.giant_step.Scores, ov.giant_step.Setting]:
+def at(
+    e: float, quick: bool, exponent: float, rate: float = 1.0
+) -> tuple[ov.giant_step.Scores, ov.giant_step.GiantStepSetting]:
     """Runs at scale e of Data 3, and their setting."""
     task = setting("sphere", 512 if quick else 1024, exponent=exponent, rate=rate)
     unseen = ov.giant_step.scaled(task.direction, e)
@@ -36,19 +38,19 @@ def missed(predicted: float, runs: ov.giant_step.Scores, name: str) -> float:
     return abs(predicted - mean) / (4 * error + FINITE * abs(mean))
 
 
-def told(runs: ov.giant_step.Scores, name: str) -> str:
+def measured_mean(runs: ov.giant_step.Scores, name: str) -> str:
     """A measured score with its standard error."""
     return f"{runs.mean(name)[0]:.4g} ± {runs.standard_error(name)[0]:.2g} in {runs.runs} runs"
 
 
-def polynomial(task: ov.giant_step.Setting, e: float, order: int) -> ov.giant_step.Scores:
+def polynomial(task: ov.giant_step.GiantStepSetting, e: float, order: int) -> ov.giant_step.Scores:
     """The paper's polynomials of order l, with b for β, without the warning that the step saturates."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)
         return ov.giant_step.solve(task, ov.giant_step.scaled(task.direction, e), "polynomial", order)
 
 
-def first_term(task: ov.giant_step.Setting, e: float) -> float:
+def first_term(task: ov.giant_step.GiantStepSetting, e: float) -> float:
     """E|F_0(x)|², the first term of Theorem 4.2 as printed: N E g(z)², z of variance (|μ|² + tr Σ)/d."""
     one = ov.giant_step.scaled(task.direction, e)[0]
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
@@ -70,7 +72,7 @@ def theorem42(quick: bool) -> Measurement:
     corrected = float(ov.giant_step.solve(task, ov.giant_step.scaled(task.direction, 0.9)).mean("alignment_before")[0])
     off = [missed(value, runs, "alignment_before") for value in (printed, corrected)]
     mean, error = runs.mean("alignment_before")[0], runs.standard_error("alignment_before")[0]
-    note = f"printed {printed:.4g}, corrected {corrected:.4g}, measured {told(runs, 'alignment_before')}"
+    note = f"printed {printed:.4g}, corrected {corrected:.4g}, measured {measured_mean(runs, 'alignment_before')}"
     note += f", d = {task.count[1]}"
     return Measurement(verdict(off[0], off[1], 1.0), printed / mean, printed / mean * error / mean, note)
 
@@ -93,7 +95,7 @@ def eq79(quick: bool) -> Measurement:
         off = np.maximum(off, [missed(value, runs, "elasticity") for value in (printed, corrected)])
         ratio, error = (float(x[0]) / printed for x in (runs.mean("elasticity"), runs.standard_error("elasticity")))
         notes.append(
-            f"e = {e}: (79) {printed:.4g}, corrected {corrected:.4g}, measured {told(runs, 'elasticity')}, "
+            f"e = {e}: (79) {printed:.4g}, corrected {corrected:.4g}, measured {measured_mean(runs, 'elasticity')}, "
             f"{ratio:.3f} ± {error:.3f} of (79)"
         )
     h = ov.giant_step.hermite_coefficients("tanh", 1)
@@ -115,8 +117,8 @@ def finite_order(quick: bool) -> Measurement:
     off = min(missed(value, runs, "alignment") for value in orders.values())
     right = max(missed(float(theory.mean(name)[0]), runs, name) for name in ("alignment", "elasticity"))
     listed = ", ".join(f"l = {l}: {value:.4g}" for l, value in orders.items())
-    note = f"{listed}, resummed {theory.mean('alignment')[0]:.4g}, measured {told(runs, 'alignment')}"
-    note += f"; elasticity {theory.mean('elasticity')[0]:.4g}, {told(runs, 'elasticity')}; d = {task.count[1]}"
+    note = f"{listed}, resummed {theory.mean('alignment')[0]:.4g}, measured {measured_mean(runs, 'alignment')}"
+    note += f"; elasticity {theory.mean('elasticity')[0]:.4g}, {measured_mean(runs, 'elasticity')}; d = {task.count[1]}"
     ratio = orders[1] / float(runs.mean("alignment")[0])
     error = float(runs.standard_error("alignment")[0] / runs.mean("alignment")[0])
     return Measurement(verdict(off, right, 1.0), ratio, ratio * error, note)
@@ -136,19 +138,19 @@ def regression(quick: bool) -> Measurement:
     X = rng.standard_normal((size, size)) + direction
     y = np.tanh(X @ direction) + 0.2 * rng.standard_normal(size)
     data = ov.giant_step.TrainingSet(X, y)
-    task = ov.giant_step.Setting(data, ov.GiantStep(2.0, 0.15, heads=1))
+    task = ov.giant_step.GiantStepSetting(data, ov.GiantStep(2.0, 0.15, heads=1))
     unseen = ov.giant_step.scaled(task.direction, [0.5, 2.0])
     made = ov.giant_step.train(task, unseen, runs, seed=5, with_recall=False, progress=False)
-    apart = made.against(ov.giant_step.solve(task, unseen))
+    difference = made.against(ov.giant_step.solve(task, unseen))
     allowed = [4 * made.standard_error(name) / made.mean(name) + FINITE for name in ("alignment", "elasticity")]
     off = max(
-        float((np.abs(apart[name].values) / each).max())
+        float((np.abs(difference[name].values) / each).max())
         for name, each in zip(("alignment", "elasticity"), allowed, strict=True)
     )
     signs = ov.giant_step.TrainingSet(X, np.sign(y))
     small = [
         ov.giant_step.train(
-            ov.giant_step.Setting(signs, ov.GiantStep(0.1, 0.0, heads=heads)),
+            ov.giant_step.GiantStepSetting(signs, ov.GiantStep(0.1, 0.0, heads=heads)),
             unseen[1:], runs, seed=6, with_recall=False, progress=False,
         )
         for heads in (1, 2)
@@ -158,7 +160,7 @@ def regression(quick: bool) -> Measurement:
     )
     ratio = float(means[0] / means[1])
     error = ratio * float(np.hypot(*(errors / means)))
-    largest = max(float(np.abs(apart[name].values).max()) for name in ("alignment", "elasticity"))
+    largest = max(float(np.abs(difference[name].values).max()) for name in ("alignment", "elasticity"))
     holds = off < 1 and abs(ratio - 0.5) < 4 * error
     note = f"elasticity of one head over two; scores of one head within {100 * largest:.1f} % of theory, {runs} runs"
     return Measurement("holds" if holds else "fails", ratio, error, f"{note}, d = {size}")
@@ -188,8 +190,8 @@ def symmetric(quick: bool) -> Measurement:
         a, b = theory.mean(name)
         predicted = max(predicted, abs(a / b - 1))
         each = runs.data[name].values
-        apart = each[:, 0] - each[:, 1]
-        shift, width = mean(apart)
+        difference = each[:, 0] - each[:, 1]
+        shift, width = mean(difference)
         z = max(z, abs(shift) / width)
     holds = same < 1e-12 and predicted < 1e-6 and z < 4
     note = f"largest difference of gradients; of theory {predicted:.0e}, of runs {z:.1f} standard errors"

@@ -122,12 +122,12 @@ def unlike(one: Array, other: Array) -> tuple[float, float, float]:
     one, other = one[:, moves], other[:, moves]
     both = np.concatenate([one, other])
     one, other = ((x - both.mean(0)) / both.std(0) for x in (one, other))
-    apart = one.mean(0) - other.mean(0)
-    first = apart / np.sqrt(one.var(0) / len(one) + other.var(0) / len(other))
+    difference = one.mean(0) - other.mean(0)
+    first = difference / np.sqrt(one.var(0) / len(one) + other.var(0) / len(other))
     products = [(x.T @ x / len(x), (x**2).T @ x**2 / len(x)) for x in (one, other)]
     variances = [(square - mean**2) / len(x) for (mean, square), x in zip(products, (one, other), strict=True)]
     second = (products[0][0] - products[1][0]) / np.sqrt(sum(variances))
-    return tuple(float(np.abs(x).max()) for x in (apart, first, second))  # type: ignore[return-value]
+    return tuple(float(np.abs(x).max()) for x in (difference, first, second))  # type: ignore[return-value]
 
 
 def proposition2(quick: bool, seed: int, name: str) -> Measurement:

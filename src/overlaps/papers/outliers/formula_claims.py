@@ -174,15 +174,15 @@ def corollary512(quick: bool) -> Measurement:
         m = run["m"].values[0]
         return np.concatenate([m, outside(run["Q"].values[0], m)], axis=1).reshape(20, -1)
 
-    def apart(lams: list[float], decay: float) -> Array:
+    def distances_to_limit(lams: list[float], decay: float) -> Array:
         """(lams, times)."""
         limit = path(np.inf, decay)
         return np.array([np.linalg.norm(path(lam, decay) - limit, axis=1) for lam in lams])
 
-    distances = apart(lams, 0.01)
+    distances = distances_to_limit(lams, 0.01)
     slope, width = power(lams, distances.max(1))
     in_time = np.array(lams)[:, None] * distances / np.geomspace(0.5, 1000.0, 20)
-    scaled = {decay: 1000 * decay * float(apart([1000.0], decay).max()) for decay in (0.1, 0.03)}
+    scaled = {decay: 1000 * decay * float(distances_to_limit([1000.0], decay).max()) for decay in (0.1, 0.03)}
     scaled[0.01] = 10 * float(distances[lams.index(1000.0)].max())
     # a bound of order 1/β may not be passed by more and more as β falls, one of order t not as t grows
     uniform = all(a >= b for a, b in zip(list(scaled.values())[:-1], list(scaled.values())[1:], strict=True))

@@ -306,11 +306,11 @@ def fixed_point(quick: bool) -> Measurement:
         wrong = min(wrong, float(np.abs(sums - printed.fixed_point(decay)).min()))
     point = trained(300.0 if quick else 1000.0)[0]
     chain = np.array([np.sum(point.v[x > 0.15] ** 2) for x in point.m[0].T])
-    apart = float(np.abs(chain / ov.laws.xor_norm(0.05) - 1).max())
-    shown = verdict(wrong, off, 1e-6) if apart < 0.1 else "fails"
+    difference = float(np.abs(chain / ov.laws.xor_norm(0.05) - 1).max())
+    shown = verdict(wrong, off, 1e-6) if difference < 0.1 else "fails"
     note = (
         f"deviation of the corrected sums; the printed, logit of a negative number, is not real and {wrong:.1f} off at "
-        f"least; the chain at beta = .05 is within {100 * apart:.1f} %, with noise"
+        f"least; the chain at beta = .05 is within {100 * difference:.1f} %, with noise"
     )
     return Measurement(shown, off, 1e-9, note)
 

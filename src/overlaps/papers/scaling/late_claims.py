@@ -63,7 +63,7 @@ def time_exponent_erf(quick: bool) -> Measurement:
     """Slopes fitted over a decade of the solved equations, K = M = 2, extrapolated to infinite L; over β/(1+β)."""
     counts, ratio = ((64, 256, 1024), 4.0) if quick else ((640, 2560, 10_240), 4.0)
     ratios: dict[float, tuple[float, float]] = {}
-    told = []
+    found = []
     for beta in (1.0,) if quick else (0.5, 1.0, 1.5):
         slopes = []
         for levels in counts:
@@ -75,10 +75,10 @@ def time_exponent_erf(quick: bool) -> Measurement:
         value, error = to_infinity(slopes, ratio, beta)
         ratios[beta] = value / s, error / s + 0.01
         at = ", ".join(f"{L}: {x / s:.3f}" for L, x in zip(counts, slopes, strict=True))
-        told.append(f"beta = {beta:g}: {value / s:.3f} (L = {at})")
+        found.append(f"beta = {beta:g}: {value / s:.3f} (L = {at})")
     worst = max(ratios, key=lambda beta: abs(ratios[beta][0] - 1))
     holds = all(abs(value - 1) <= 3 * error and error < 0.1 for value, error in ratios.values())
-    return Measurement("holds" if holds else "fails", *ratios[worst], f"slope over beta/(1+beta); {'; '.join(told)}")
+    return Measurement("holds" if holds else "fails", *ratios[worst], f"slope over beta/(1+beta); {'; '.join(found)}")
 
 
 @PAPER.claim(

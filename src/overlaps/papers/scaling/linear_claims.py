@@ -134,7 +134,7 @@ def feature_exponent(quick: bool) -> Measurement:
     counts, ratio = _ladder(quick)
     bases = [random_basis(1024, b) for b in range(2 if quick else 8)]
     few, n = np.unique(np.geomspace(10, 100, 20).round().astype(int)), np.array([100, 300, 600])
-    tells: list[str] = []
+    slopes: list[str] = []
     ratios: dict[float, tuple[float, float]] = {}
     alike = True
     for beta in (0.75, 1.0) if quick else (0.3, 0.75, 1.0, 1.5):
@@ -152,13 +152,13 @@ def feature_exponent(quick: bool) -> Measurement:
         floors = np.array([ov.laws.partial_floors(rotated(spectrum, basis)) for basis in bases])
         trace = np.array([ov.laws.random_basis_floor(spectrum, i / 1024) for i in n])
         alike &= bool(np.all(np.abs(floors[:, n].mean(0) / trace - 1) < 0.02))
-        tells.append(
+        slopes.append(
             f"β = {beta:g}: {own[0]:.3f}, random {random[0]:.3f} (N = 1024, N_l = 10 to 100: "
             f"{ov.fit_power(few, floors[:, few])})"
         )
     holds = alike and all(abs(value - 1) <= 3 * error and error < 0.05 for value, error in ratios.values())
     worst = _worst(ratios)
-    note = f"slope over β at β = {worst:g}, asymptotic in N_l and N; {'; '.join(tells)}"
+    note = f"slope over β at β = {worst:g}, asymptotic in N_l and N; {'; '.join(slopes)}"
     return Measurement("holds" if holds else "fails", *ratios[worst], note)
 
 
@@ -211,10 +211,10 @@ def finite_rate(quick: bool) -> Measurement:
     # another power of time would not let the ratio settle
     settles = all(np.all(np.diff(np.abs(ratio - 1)) < 0) and abs(ratio[-1] - 1) < 0.01 for ratio in raised)
     worst = max(range(2), key=lambda i: abs(raised[i][-1] - 1))
-    told = (f"beta = {b:g}: {', '.join(f'{v:.4f}' for v in r)}" for b, r in zip(betas, raised, strict=True))
+    decades = (f"beta = {b:g}: {', '.join(f'{v:.4f}' for v in r)}" for b, r in zip(betas, raised, strict=True))
     note = (
-        f"at beta = {betas[worst]:g}; decade by decade, {'; '.join(told)}; weights of 40 modes, beta = .1, are off the "
-        f"power law by up to {', '.join(f'{v:.2g}' for v in far)} of it at rates .1, .5, 1"
+        f"at beta = {betas[worst]:g}; decade by decade, {'; '.join(decades)}; weights of 40 modes, beta = .1, are off "
+        f"the power law by up to {', '.join(f'{v:.2g}' for v in far)} of it at rates .1, .5, 1"
     )
     value, last = (float(raised[worst][i]) for i in (-1, -2))
     holds = settles and bool(np.all(np.diff(far) > 0)) and far[-1] > 1
@@ -247,9 +247,9 @@ def eq88(quick: bool) -> Measurement:
     ends = 2 * ratios[0.1] - ratios[0.2]
     value, error = float(ends.mean()), float(ends.std(ddof=1) / np.sqrt(runs))
     own, cross = sigma[:trained, :trained], sigma[:trained, trained:]
-    told = np.trace(cross.T @ np.linalg.solve(own, cross))
+    explained = np.trace(cross.T @ np.linalg.solve(own, cross))
     printed = (1 - np.trace(own) / size + scale**2 * np.trace(sigma[trained:, trained:]) / size) / 2
-    printed -= (1 + scale**2) / (2 * size) * told
+    printed -= (1 + scale**2) / (2 * size) * explained
     mean, spread = np.mean(least) / printed, np.std(least) / np.sqrt(len(least)) / printed
     # 1e-3: what is quadratic in the rate is not extrapolated away
     holds = abs(value - 1) < 4 * error + 1e-3 and error < 0.01 and abs(mean - 1) < 4 * spread and spread < 0.02

@@ -52,8 +52,8 @@ def gaussian_runs(
     N, n = len(covariance), trained
     cross = covariance[:n, n:]
     kappa, axes = np.linalg.eigh(covariance[:n, :n])
-    told = np.linalg.solve(covariance[:n, :n], cross)
-    schur = covariance[n:, n:] - cross.T @ told
+    regression = np.linalg.solve(covariance[:n, :n], cross)
+    schur = covariance[n:, n:] - cross.T @ regression
     inputs = ov.GaussianInputs(ov.Spectrum(kappa * n / N))
 
     def one(run: int) -> Array:
@@ -64,7 +64,7 @@ def gaussian_runs(
         problem = ov.Problem(
             data=inputs, teacher=net, student=net, algorithm=ov.OnlineSGD(rate), label_noise=noise**0.5
         )
-        start = ov.Start.from_weights(problem, (axes.T @ w[:n])[None], (axes.T @ (B[:n] + told @ gap))[None])
+        start = ov.Start.from_weights(problem, (axes.T @ w[:n])[None], (axes.T @ (B[:n] + regression @ gap))[None])
         result = ov.train(problem, start, times * N / n, runs=1, seed=seed + run, progress=False)
         return result.data["error"].values[0] + noise / 2
 

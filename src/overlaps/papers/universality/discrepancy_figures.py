@@ -64,14 +64,14 @@ def standard_error(values: xr.DataArray) -> xr.DataArray:
 
 def draw(ax: Axes, data: xr.Dataset) -> None:
     """One variable and label: a curve for each number of components, the floor and the scale."""
-    apart = data["divergence"].mean("mixture")
+    divergence = data["divergence"].mean("mixture")
     low, high = (float(data["mean_floor"] + sign * data["floor_error"]) for sign in (-1, 1))
     ax.axhspan(low, high, color="0.8", lw=0, label="floor: normal latent")
     ax.axhline(float(data["mean_size"]), color="k", ls=":", lw=1, label="mean absolute value")
     for i, m in enumerate(dict.fromkeys(data["components"].values.tolist())):
         at = data["components"] == m
         x, mean, error, selected = (
-            v.sel(point=at).values for v in (apart, data["mean"], data["error"], data["selected"])
+            v.sel(point=at).values for v in (divergence, data["mean"], data["error"], data["selected"])
         )
         ax.plot(x, mean, f"C{i}o-", ms=3, label=f"m = {m}")
         ax.fill_between(x, mean - error, mean + error, color=f"C{i}", alpha=0.25, lw=0)

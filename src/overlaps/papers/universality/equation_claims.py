@@ -157,7 +157,7 @@ def equations(quick: bool) -> Measurement:
         theory = ov.solve(task, begin, times)
         at = printed.rotated(task, begin)
         own = printed.solve(theory, c=1.0, t=at.t)
-        apart = max(float(np.abs(own.data[name] - theory.data[name]).max()) for name in VARIABLES)
+        difference = max(float(np.abs(own.data[name] - theory.data[name]).max()) for name in VARIABLES)
         C = np.block([[part.values[0, -1] for part in (theory.data["Q"], theory.data["R"])]])
         C = np.concatenate([C, np.concatenate([C[:, 2:].T, at.t.mean(-1)], axis=1)])
         v = theory.data["v"].values[0, -1]
@@ -169,11 +169,12 @@ def equations(quick: bool) -> Measurement:
         seen = ov.tlog_rmse(own, simulation, VARIABLES)
         assert seen.floor is not None
         largest = max(largest, z)
-        holds &= found.verdict == "agrees" and apart < 1e-5 and literal < 1e-8
+        holds &= found.verdict == "agrees" and difference < 1e-5 and literal < 1e-8
         notes.append(
             f"{activation} {found.verdict}, tLog-RMSE "
             + ", ".join(f"{name} {seen.rmse[name]:.4f} ({seen.floor[name]:.4f} by scatter)" for name in VARIABLES)
-            + f", fractions of (S41) within {literal:.0e} of their averages, solution within {apart:.0e} of the levels'"
+            + f", fractions of (S41) within {literal:.0e} of their averages, solution within {difference:.0e} of that "
+            "of the levels"
         )
     return Measurement("holds" if holds else "fails", largest, 1.0, "; ".join(notes) + f"; N = {size}, {runs} runs")
 
@@ -204,11 +205,13 @@ def eq_s37(quick: bool) -> Measurement:
     wrong, right = (ov.tlog_rmse(x, simulation, ["R"]) for x in (one, each))
     assert right.floor is not None
     free = ov.solve(task, start(task, size, seed=1), times)
-    apart = printed.solve(free, c=1.0, t=printed.eq_s37(printed.rotated(task, free.start))).data["R"] - free.data["R"]
+    difference = (
+        printed.solve(free, c=1.0, t=printed.eq_s37(printed.rotated(task, free.start))).data["R"] - free.data["R"]
+    )
     note = (
         f"tLog-RMSE of R from SGD, as printed; corrected {right.rmse['R']:.4f} ({right.floor['R']:.4f} by scatter); "
         f"the first changes of R differ by {first:.1g} of them; R as printed for a teacher drawn without regard to F "
-        f"is off by at most {float(np.abs(apart).max()):.4f}; N = {size}"
+        f"is off by at most {float(np.abs(difference).max()):.4f}; N = {size}"
     )
     judged = verdict(wrong.rmse["R"], right.rmse["R"], 1.5 * right.floor["R"])
     return Measurement(judged, wrong.rmse["R"], right.rmse["R"], note)
@@ -254,8 +257,8 @@ def eq_s40(quick: bool) -> Measurement:
         pieces = [quad(printed.density, a, b, (0.5,))[0] for a, b in pairwise([low, *edges])]
         gap = np.cumsum(pieces) - np.arange(1, edges.size + 1) / edges.size
         distances.append((edges.size, float(np.maximum(np.abs(gap), np.abs(gap + 1 / edges.size)).max())))
-    scaled = [D * apart for D, apart in distances]
+    scaled = [D * difference for D, difference in distances]
     # independent draws would be √D apart in these units; eigenvalues repel each other and are a few
     holds = max(scaled) < 5
-    note = ", ".join(f"D = {D}: {apart:.4f}" for D, apart in distances)
+    note = ", ".join(f"D = {D}: {difference:.4f}" for D, difference in distances)
     return Measurement("holds" if holds else "fails", scaled[-1], 1.0, f"distance {note}")

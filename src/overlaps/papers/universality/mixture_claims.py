@@ -155,15 +155,15 @@ def kl(quick: bool) -> Measurement:
             # the mean square of the centres, which differs from draw to draw, says nothing about m
             found[:, i, :, seed] = (raw - [[d.upper] for d in each] + np.square(bounds)[:, None] / 6).T
     coordinate, joint = found.mean(-1)
-    apart, most = float(np.ptp(joint, axis=0).max()), float(np.log(max(many)) / D)
+    difference, most = float(np.ptp(joint, axis=0).max()), float(np.log(max(many)) / D)
     falls = bool((np.diff(coordinate, axis=0) < 0).all())
-    judged = "fails" if not (grows and falls) else "holds corrected" if apart <= most else "holds"
+    judged = "fails" if not (grows and falls) else "holds corrected" if difference <= most else "holds"
     notes = [
         f"at alpha = {bound:g} {listed(coordinate[:, j])} of a coordinate, {listed(joint[:, j])} of the vector"
         for j, bound in enumerate(bounds)
     ]
     note = f"largest difference between m of that of the vector; m = 2, 4, 8: {'; '.join(notes)}"
-    return Measurement(judged, apart, most, note)
+    return Measurement(judged, difference, most, note)
 
 
 @PAPER.claim(

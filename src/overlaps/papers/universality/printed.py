@@ -174,7 +174,8 @@ def solve(theory: ov.Trajectory, *, c: float, t: Array) -> ov.Trajectory:
     """
     problem, start = theory.problem, theory.start
     assert problem is not None and isinstance(problem.data, ov.HiddenManifold) and start.size is not None
-    at, b, rate = rotated(problem, start), problem.data.equivalent.b, problem.plain_sgd("this equation").rate
+    at, b, rate = rotated(problem, start), problem.data.equivalent.b, problem.algorithm.rate
+    assert isinstance(rate, float)
     (K, M, D), T, rho = at.r.shape, at.t.mean(-1), at.rho
     ratio = D / start.size
     d, noise = (c - b**2) * ratio + b**2 * rho, (c - b**2) * rho + b**2 * rho**2 / ratio

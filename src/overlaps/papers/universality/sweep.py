@@ -187,7 +187,7 @@ def sweep(activation: str, standardised: bool, quick: bool) -> xr.Dataset:
         np.concatenate([distances(activation, standardised, label, m, quick) for m, _ in scale.grid])
         for label in LABELS
     ]
-    apart = np.concatenate([divergences(m, bounds, scale.mixtures, scale.latent_dim) for m, bounds in scale.grid])
+    divergence = np.concatenate([divergences(m, bounds, scale.mixtures, scale.latent_dim) for m, bounds in scale.grid])
     nats = {"units": "nats per dimension", "long_name": "Kullback-Leibler divergence of the mixture, not standardised"}
     return xr.Dataset(
         {
@@ -195,8 +195,8 @@ def sweep(activation: str, standardised: bool, quick: bool) -> xr.Dataset:
             "floor": (("mixture", "entry"), base.floor, {"long_name": "tLog-RMSE of a run on the normal latent"}),
             "size": (("mixture", "entry"), base.size, {"long_name": "mean over times of the absolute value"}),
             "kept": ("mixture", base.kept, {"long_name": "in the half whose runs on the normal latent are nearest"}),
-            "divergence": (("point", "mixture"), apart[..., 0], nats | {"of": "single coordinates"}),
-            "joint_divergence": (("point", "mixture"), apart[..., 1], nats | {"of": "all, one label per sample"}),
+            "divergence": (("point", "mixture"), divergence[..., 0], nats | {"of": "single coordinates"}),
+            "joint_divergence": (("point", "mixture"), divergence[..., 1], nats | {"of": "all, one label per sample"}),
         },
         {
             "label": list(LABELS),

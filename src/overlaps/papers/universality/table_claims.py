@@ -119,14 +119,14 @@ def tables_level(quick: bool) -> Measurement:
 )
 def tables_symmetry(quick: bool) -> Measurement:
     """Difference of the columns of Q_01 and Q_10 in table I over their mean; the largest |Q_01 − Q_10| of SGD."""
-    apart: dict[str, tuple[float, float]] = {}
+    shares: dict[str, tuple[float, float]] = {}
     for activation in ACTIVATIONS:
         Q = printed.table(activation)["Q"]
         share = 2 * (Q[:, 0, 1] - Q[:, 1, 0]) / (Q[:, 0, 1] + Q[:, 1, 0])
-        apart[activation] = mean(share)
+        shares[activation] = mean(share)
     Q = Ground("erf", 100, 5.0).train(None, runs=2).data["Q"].values
     skew = float(np.abs(Q[..., 0, 1] - Q[..., 1, 0]).max())
-    possible = all(abs(value) < 3 * error for value, error in apart.values()) or skew > 0.01
-    value, error = apart["relu"]
+    possible = all(abs(value) < 3 * error for value, error in shares.values()) or skew > 0.01
+    value, error = shares["relu"]
     note = f"mean over alpha; table II {value:.3f} ± {error:.3f}; |Q_01 - Q_10| of SGD at most {skew:.0e}"
-    return Measurement("holds" if possible else "fails", *apart["erf"], note)
+    return Measurement("holds" if possible else "fails", *shares["erf"], note)

@@ -13,8 +13,8 @@ which needs training fields of mean zero and variance one (|m|² ≪ d, v = 1). 
 `overlaps.giant_step.polynomials`.
 
 >>> import overlaps as ov
->>> from overlaps.giant_step import Setting, TwoClasses, scaled, solve
->>> setting = Setting(TwoClasses("sphere"), ov.GiantStep(rate=1.0, exponent=0.25), size=1024)
+>>> from overlaps.giant_step import GiantStepSetting, TwoClasses, scaled, solve
+>>> setting = GiantStepSetting(TwoClasses("sphere"), ov.GiantStep(rate=1.0, exponent=0.25), size=1024)
 >>> solve(setting, scaled(setting.direction, [0.1, 0.9]))
 Scores(macro, per-neuron, 2 unseen classes: alignment 47.1 to 680, elasticity 71 to 928)
 """
@@ -33,7 +33,7 @@ from .line import RADIUS, WIDE, graded, lines
 from .neurons import neurons
 from .polynomials import polynomial_scores
 from .result import Scores, saturation
-from .setting import Groups, Setting
+from .setting import GiantStepSetting, Groups
 from .unseen import UnseenClass, check_classes, marks
 
 Array = NDArray[np.float64]
@@ -48,7 +48,7 @@ TINY = 1e-100  # shift below which its square would underflow
 
 
 def solve(
-    setting: Setting,
+    setting: GiantStepSetting,
     unseen: Sequence[UnseenClass],
     method: str = "per-neuron",
     order: int | None = None,
@@ -137,7 +137,7 @@ def _difference(i: int, fine: tuple[float, ...], coarse: tuple[float, ...], floo
     return error
 
 
-def _warn_of_domain(setting: Setting, groups: Groups, unseen: Sequence[UnseenClass], method: str) -> None:
+def _warn_of_domain(setting: GiantStepSetting, groups: Groups, unseen: Sequence[UnseenClass], method: str) -> None:
     """Say where a method is used outside its domain."""
     d = setting.count[1]
     spiked = max(float(groups.concentration.max()), *(one.concentration for one in unseen))
@@ -161,7 +161,7 @@ def _warn_of_domain(setting: Setting, groups: Groups, unseen: Sequence[UnseenCla
         )
 
 
-def _means(setting: Setting, groups: Groups, unseen: Sequence[UnseenClass]) -> Array:
+def _means(setting: GiantStepSetting, groups: Groups, unseen: Sequence[UnseenClass]) -> Array:
     """E_w E_x g(w·x) of each class, (unseen,)."""
     return np.array([_Average(setting, groups, one, "resummed", FINE).mean_before() for one in unseen])
 
@@ -169,7 +169,9 @@ def _means(setting: Setting, groups: Groups, unseen: Sequence[UnseenClass]) -> A
 class _Average:
     """Averages over weights, heads and points of one class, with nodes `spacing` apart."""
 
-    def __init__(self, setting: Setting, groups: Groups, one: UnseenClass, method: str, spacing: float) -> None:
+    def __init__(
+        self, setting: GiantStepSetting, groups: Groups, one: UnseenClass, method: str, spacing: float
+    ) -> None:
         self.setting, self.spacing = setting, spacing
         self.points = 0 if one.points is None else len(one.points)
         self.g, _ = lines(setting.g, spacing)

@@ -19,7 +19,7 @@ from gaussian import hermite
 from overlaps.data.gaussian_moments import by_panels
 from overlaps.data.nonlinearity import nonlinearity
 from overlaps.giant_step import (
-    Setting,
+    GiantStepSetting,
     TrainingSet,
     TwoClasses,
     UnseenClass,
@@ -34,7 +34,7 @@ from overlaps.giant_step import (
     solve,
     train,
 )
-from overlaps.giant_step import theory as module
+from overlaps.giant_step import prediction as module
 from overlaps.giant_step.giant import combined_head
 from overlaps.giant_step.hermite import hermite_coefficients
 from overlaps.giant_step.simulation import draw_network
@@ -68,7 +68,7 @@ def stored():
             mean = dict(zip(columns, archive["mean"].T, strict=True))
             error = dict(zip(columns, archive["se"].T, strict=True))
             grid = archive["grid"]
-        setting = Setting(TwoClasses(kind), ov.GiantStep(1.0, exponent), size=1024)
+        setting = GiantStepSetting(TwoClasses(kind), ov.GiantStep(1.0, exponent), size=1024)
         out[name] = setting, grid, mean, error, solve(setting, scaled(setting.direction, grid))
     return out
 
@@ -95,7 +95,7 @@ def test_own_scores_within_three_percent(kind, grid) -> None:
     Most of the scatter between runs is that of |α|², which is known for each: what is linear in it is taken out, which
     leaves the mean as it is and standard errors of .5 to 2 %. Scores are within 3 % of theory, give or take two.
     """
-    setting = Setting(TwoClasses(kind), ov.GiantStep(1.0, 0.25), size=1024)
+    setting = GiantStepSetting(TwoClasses(kind), ov.GiantStep(1.0, 0.25), size=1024)
     unseen = scaled(setting.direction, grid)
     runs = 12
     measured = train(setting, unseen, runs, points=1024, seed=1, with_recall=False, progress=False)
@@ -150,7 +150,7 @@ def test_strongly_non_centred_data_need_the_factors_of_each_neuron(stored) -> No
 @pytest.mark.parametrize("kind", ["sphere", "ball", "truncated"])
 def test_runs_agree(kind) -> None:
     """Both kinds of unseen classes, sizes that differ; common factors are rejected where they do not hold."""
-    setting = Setting(TwoClasses(kind), ov.GiantStep(1.0, 0.2), size=400, samples=600, units=300)
+    setting = GiantStepSetting(TwoClasses(kind), ov.GiantStep(1.0, 0.2), size=400, samples=600, units=300)
     v = setting.direction if kind != "truncated" else 0.05 * setting.direction
     unseen = [*scaled(v, [0.2, -0.8]), *rotated(v, [0.7])]
     assert agrees(setting, unseen, runs=12)
@@ -163,14 +163,16 @@ def test_runs_agree(kind) -> None:
 def test_other_activations(g) -> None:
     """Neither boundedness nor c_0 = 0 is needed."""
     which = centred("relu") if g == "centred relu" else g
-    setting = Setting(TwoClasses(), ov.GiantStep(0.5, 0.25), size=300, samples=400, units=400, activation=which)
+    setting = GiantStepSetting(
+        TwoClasses(), ov.GiantStep(0.5, 0.25), size=300, samples=400, units=400, activation=which
+    )
     assert agrees(setting, scaled(setting.direction, [0.2, 0.7]), runs=12)
 
 
 def test_any_mean_and_covariance() -> None:
     rng = np.random.default_rng(0)
     d = 300
-    setting = Setting(TwoClasses("ball", 3.0), ov.GiantStep(1.0, 0.25), size=d)
+    setting = GiantStepSetting(TwoClasses("ball", 3.0), ov.GiantStep(1.0, 0.25), size=d)
     U = np.linalg.qr(rng.standard_normal((d, d)))[0]
     unseen = [
         UnseenClass(0.5 * setting.direction, (U * np.linspace(0.2, 2.5, d)) @ U.T),
@@ -191,7 +193,7 @@ def test_given_arrays() -> None:
         0.3 * rng.standard_normal(d),
     )
     X = spread * rng.standard_normal((n, d)) + np.where(y[:, None] > 0, plus, minus)
-    setting = Setting(TrainingSet(X, y), ov.GiantStep(0.5, 0.25), units=350)
+    setting = GiantStepSetting(TrainingSet(X, y), ov.GiantStep(0.5, 0.25), units=350)
     unseen = [
         *scaled(setting.direction, [0.1]),
         UnseenClass(0.3 * plus, spread**2),
@@ -207,7 +209,7 @@ def test_regression() -> None:
     X = rng.standard_normal((n, d)) + 0.8
     direction = np.where(np.arange(d) % 2, 1.0, -1.0) / np.sqrt(d)
     y = np.tanh(X @ direction) + 0.5 * X @ direction + 0.1 * rng.standard_normal(n)
-    setting = Setting(TrainingSet(X, y), ov.GiantStep(2.0, 0.25, heads=1), units=300)
+    setting = GiantStepSetting(TrainingSet(X, y), ov.GiantStep(2.0, 0.25, heads=1), units=300)
     unseen = [*scaled(setting.direction, [0.3, 2.0]), UnseenClass(np.full(d, 0.2), 1.0)]
     assert agrees(setting, unseen, runs=30)
 
@@ -216,16 +218,16 @@ def test_a_sampler_is_as_good_as_its_arrays() -> None:
     def sampler(rng, samples, inputs):
         return TwoClasses().draw(rng, samples, inputs)
 
-    setting = Setting(sampler, ov.GiantStep(1.0, 0.2), size=300)
+    setting = GiantStepSetting(sampler, ov.GiantStep(1.0, 0.2), size=300)
     unseen = scaled(TwoClasses().direction(300), [0.5])
-    population = solve(Setting(TwoClasses(), ov.GiantStep(1.0, 0.2), size=300), unseen)
+    population = solve(GiantStepSetting(TwoClasses(), ov.GiantStep(1.0, 0.2), size=300), unseen)
     # one training set of 300 samples: b·v = 25 ± 5/√300
     np.testing.assert_allclose(solve(setting, unseen).mean("alignment"), population.mean("alignment"), rtol=0.05)
 
 
 def test_small_steps_are_of_second_order() -> None:
     """Elasticity → heads η² E g'² E X² /1, against the formula with moments of its own."""
-    setting = Setting(TwoClasses("sphere", 0.5), ov.GiantStep(1e-3, 0.0), size=2000)
+    setting = GiantStepSetting(TwoClasses("sphere", 0.5), ov.GiantStep(1e-3, 0.0), size=2000)
     h = hermite_coefficients("tanh", 1)
     e = 0.7
     found = solve(setting, scaled(setting.direction, [e]), "resummed")
@@ -245,7 +247,7 @@ def test_polynomials_are_averages_of_the_expanded_features(order) -> None:
         lambda x: 1 - math.tanh(x) ** 2 - 2 * x * math.exp(-x * x),
     )
     g = centred(bump)
-    setting = Setting(TwoClasses("sphere", 1.5), ov.GiantStep(0.8, 0.1), size=200, units=150, activation=g)
+    setting = GiantStepSetting(TwoClasses("sphere", 1.5), ov.GiantStep(0.8, 0.1), size=200, units=150, activation=g)
     unseen = scaled(setting.direction, [0.8])
     found = solve(setting, unseen, "polynomial", order)
     c = hermite_coefficients(g, order).c
@@ -272,7 +274,7 @@ def test_alignment_before_the_step_is_exact_for_any_covariance() -> None:
     A = 0.2 * rng.standard_normal((d, d)) / np.sqrt(d)
     covariance = np.eye(d) + A + A.T
     mean = 0.8 * rng.standard_normal(d) / np.sqrt(d)
-    setting = Setting(TwoClasses("sphere", 1.0), ov.GiantStep(), size=d)
+    setting = GiantStepSetting(TwoClasses("sphere", 1.0), ov.GiantStep(), size=d)
     found = solve(setting, [UnseenClass(mean, covariance)]).mean("alignment_before")[0]
     series = d * initial_series(hermite_coefficients("tanh", 13).c, mean, covariance)
     # the fluctuation of wᵀΣw, left out by the quadrature, is of relative order 1/d
@@ -280,7 +282,7 @@ def test_alignment_before_the_step_is_exact_for_any_covariance() -> None:
 
 
 def test_default_is_the_better_form() -> None:
-    setting = Setting(TwoClasses(), ov.GiantStep(), size=64)
+    setting = GiantStepSetting(TwoClasses(), ov.GiantStep(), size=64)
     found = solve(setting, scaled(setting.direction, [0.5]))
     assert found.data.attrs["method"] == "per-neuron"
     assert 0 < found.data.attrs["accuracy"] < 1e-3
@@ -288,12 +290,16 @@ def test_default_is_the_better_form() -> None:
 
 
 def test_boundary_takes_the_upper_window() -> None:
-    setting = Setting(TwoClasses("sphere", 0.2), ov.GiantStep(0.1, 0.25), size=512)
+    setting = GiantStepSetting(TwoClasses("sphere", 0.2), ov.GiantStep(0.1, 0.25), size=512)
     assert solve(setting, scaled(setting.direction, [0.5]), "polynomial").data.attrs["order"] == 2
 
 
-SMALL = Setting(TwoClasses(), ov.GiantStep(0.1, 0.1), size=64)
+SMALL = GiantStepSetting(TwoClasses(), ov.GiantStep(0.1, 0.1), size=64)
 CLASSES = scaled(SMALL.direction, [0.1])
+
+
+def two_classes(algorithm: ov.GiantStep, size: int = 64, **rest: str | ov.Activation) -> GiantStepSetting:
+    return GiantStepSetting(TwoClasses(), algorithm, size, **rest)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -302,20 +308,20 @@ CLASSES = scaled(SMALL.direction, [0.1])
         (lambda: solve(SMALL, CLASSES, "hermite"), "unknown method 'hermite'"),
         (lambda: solve(SMALL, CLASSES, 3), "unknown method 3"),
         (lambda: solve(SMALL, CLASSES, order=2), "order: is for method='polynomial'"),
-        (lambda: solve(Setting(TwoClasses(), ov.GiantStep(steps=2), size=64), CLASSES), "steps: theory is for one"),
+        (lambda: solve(two_classes(ov.GiantStep(steps=2), size=64), CLASSES), "steps: theory is for one"),
         (lambda: solve(SMALL, scaled(np.ones(32), [0.1])), r"unseen\[0\]: expected 64 inputs"),
         (lambda: solve(SMALL, []), "unseen: expected a list of classes"),
-        (lambda: solve(Setting(TwoClasses(), ov.GiantStep(1.0, 0.5), 64), CLASSES, "polynomial"), "outside all"),
-        (lambda: solve(Setting(TwoClasses(), ov.GiantStep(1.0, -0.1), 64), CLASSES, "polynomial"), "is below 0"),
+        (lambda: solve(two_classes(ov.GiantStep(1.0, 0.5), 64), CLASSES, "polynomial"), "outside all"),
+        (lambda: solve(two_classes(ov.GiantStep(1.0, -0.1), 64), CLASSES, "polynomial"), "is below 0"),
         (
-            lambda: solve(Setting(TwoClasses(), SMALL.algorithm, 64, activation="softplus"), CLASSES, "polynomial"),
+            lambda: solve(two_classes(SMALL.algorithm, 64, activation="softplus"), CLASSES, "polynomial"),
             r"c_0 = E g\(z\) = 0, got 0.806.*centred",
         ),
         (
-            lambda: solve(Setting(TwoClasses(), ov.GiantStep(), 64, activation=centred("relu")), CLASSES, "polynomial"),
+            lambda: solve(two_classes(ov.GiantStep(), 64, activation=centred("relu")), CLASSES, "polynomial"),
             "bounded activations",
         ),
-        (lambda: solve(Setting(TwoClasses(), ov.GiantStep(1.0, 0.4999), 64), CLASSES, "polynomial"), "end at order 30"),
+        (lambda: solve(two_classes(ov.GiantStep(1.0, 0.4999), 64), CLASSES, "polynomial"), "end at order 30"),
         (lambda: train(SMALL, CLASSES, points=5), "points: expected an even number"),
         (lambda: train(SMALL, CLASSES, seed=-1), "seed: expected at least 0"),
         (lambda: train(SMALL, [UnseenClass.from_points(np.eye(64)[:3])]), "at least 4 samples"),
@@ -337,7 +343,7 @@ def test_quadrature_that_does_not_converge_is_an_error(monkeypatch) -> None:
 
 def test_more_steps_are_more_steps() -> None:
     """Three steps are the loop written out, and runs differ while the same seed gives the same bits."""
-    setting = Setting(TwoClasses(), ov.GiantStep(0.3, 0.1, steps=3), size=40, samples=50, units=30)
+    setting = GiantStepSetting(TwoClasses(), ov.GiantStep(0.3, 0.1, steps=3), size=40, samples=50, units=30)
     one = scaled(setting.direction, [0.4])
     found = train(setting, one, runs=2, points=8, seed=5, progress=False)
     rng = np.random.default_rng(5).spawn(2)[1]
@@ -368,7 +374,7 @@ def test_what_was_measured_before_trouble_is_kept() -> None:
         calls.append(1)
         return X * (1e160 if len(calls) > 1 else 1.0), y
 
-    setting = Setting(sampler, ov.GiantStep(1.0, 0.0), size=30, activation="relu")
+    setting = GiantStepSetting(sampler, ov.GiantStep(1.0, 0.0), size=30, activation="relu")
     with pytest.raises(ov.NumericalError) as caught:
         train(setting, scaled(TwoClasses().direction(30), [0.5]), runs=3, points=8, progress=False)
     assert caught.value.partial.runs == 1
@@ -381,7 +387,13 @@ def test_what_was_measured_before_trouble_is_kept() -> None:
 
     calls.clear()
     with pytest.raises(ov.NumericalError, match="run 6: y: expected labels 1 and -1") as caught:
-        train(Setting(mislabelled, ov.GiantStep(), 30), scaled(np.ones(30), [0.5]), runs=8, points=8, progress=False)
+        train(
+            GiantStepSetting(mislabelled, ov.GiantStep(), 30),
+            scaled(np.ones(30), [0.5]),
+            runs=8,
+            points=8,
+            progress=False,
+        )
     assert caught.value.partial.runs == 6
 
 
@@ -396,19 +408,19 @@ def test_predictions_before_trouble_are_kept(monkeypatch) -> None:
 @pytest.mark.parametrize("g, rate, limit", [("tanh", 1e4, 64.0), ("tanh", 1e8, 64.0), ("relu", 1e3, None)])
 def test_steps_far_beyond_saturation(g, rate, limit) -> None:
     """Work does not grow with the step: bounded features end at ±1, those of ReLU grow with it."""
-    setting = Setting(TwoClasses(), ov.GiantStep(rate, 0.0), size=64, activation=g)
+    setting = GiantStepSetting(TwoClasses(), ov.GiantStep(rate, 0.0), size=64, activation=g)
     unseen = scaled(setting.direction, [0.5])
     found = solve(setting, unseen).mean("alignment")[0]
     if limit:
         assert found == pytest.approx(limit, rel=0.01)
     else:
-        less = solve(Setting(TwoClasses(), ov.GiantStep(rate / 10, 0.0), size=64, activation=g), unseen)
+        less = solve(GiantStepSetting(TwoClasses(), ov.GiantStep(rate / 10, 0.0), size=64, activation=g), unseen)
         assert found == pytest.approx(100 * less.mean("alignment")[0], rel=0.01)
 
 
 @pytest.mark.parametrize("rate", [1e-200, 1e300])
 def test_steps_out_of_range(rate) -> None:
-    setting = Setting(TwoClasses(), ov.GiantStep(rate, 0.0), size=64)
+    setting = GiantStepSetting(TwoClasses(), ov.GiantStep(rate, 0.0), size=64)
     unseen = scaled(setting.direction, [0.5])
     if rate < 1:
         assert solve(setting, unseen).mean("elasticity")[0] == 0
@@ -419,7 +431,7 @@ def test_steps_out_of_range(rate) -> None:
 
 def test_few_given_points() -> None:
     """Their mean is not that of a population: |x̄|² is longer by tr Σ/m, which pairs of different points do not see."""
-    setting = Setting(TwoClasses(), ov.GiantStep(0.2, 0.1), size=200)
+    setting = GiantStepSetting(TwoClasses(), ov.GiantStep(0.2, 0.1), size=200)
     rng = np.random.default_rng(4)
     unseen = [UnseenClass.from_points(rng.standard_normal((m, 200)) + 0.3 * setting.direction) for m in (12, 40)]
     assert agrees(setting, unseen, runs=30)
@@ -430,12 +442,12 @@ def test_domains_are_told() -> None:
     X = rng.standard_normal((200, 100))
     X[:, 0] *= 12
     y = np.where(np.arange(200) % 2, 1.0, -1.0)
-    spiked = Setting(TrainingSet(X + y[:, None] * 0.2, y), ov.GiantStep(0.1, 0.1))
+    spiked = GiantStepSetting(TrainingSet(X + y[:, None] * 0.2, y), ov.GiantStep(0.1, 0.1))
     with pytest.warns(UserWarning, match="few directions hold much of the variance"):
         solve(spiked, scaled(spiked.direction, [0.1]))
     with pytest.warns(UserWarning, match="few directions hold much of the variance"):
         solve(SMALL, [UnseenClass(SMALL.direction, np.diag([30.0] + [1.0] * 63))])
-    small = Setting(TwoClasses("sphere", 0.2), ov.GiantStep(0.1, 0.1), size=64)
+    small = GiantStepSetting(TwoClasses("sphere", 0.2), ov.GiantStep(0.1, 0.1), size=64)
     with pytest.warns(
         UserWarning, match="polynomial is for fields of mean zero and variance one, got a mean square of 4"
     ):

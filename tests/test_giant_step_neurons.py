@@ -11,9 +11,9 @@ import pytest
 
 import overlaps as ov
 from gaussian import hermite
-from overlaps.giant_step import Setting, TrainingSet, UnseenClass
+from overlaps.giant_step import GiantStepSetting, TrainingSet, UnseenClass
 from overlaps.giant_step.neurons import Neurons, neurons
-from overlaps.giant_step.theory import FINE, _Average
+from overlaps.giant_step.prediction import FINE, _Average
 
 D, SAMPLES = 200, 300
 
@@ -59,7 +59,7 @@ def test_two_classes_far_from_centred(covariance) -> None:
     y = np.where(np.arange(SAMPLES) < 100, 1.0, -1.0)
     plus, minus = 0.9 * rng.standard_normal(D), 0.5 * rng.standard_normal(D)
     X = 0.8 * width * rng.standard_normal((SAMPLES, D)) + np.where(y[:, None] > 0, plus, minus)
-    setting = Setting(TrainingSet(X, y), ov.GiantStep(), units=10**9)  # so wide that outputs vanish
+    setting = GiantStepSetting(TrainingSet(X, y), ov.GiantStep(), units=10**9)  # so wide that outputs vanish
     one = UnseenClass(0.5 * plus + 0.2 * minus, covariance)
     law = neurons(setting, setting.groups(), one, True, FINE, True)
     assert agree(measured(setting, one, sphere(rng, 20_000), y[:, None]), law) == dict.fromkeys(
@@ -81,7 +81,7 @@ def test_labels_that_vary_within_the_group(towards) -> None:
     """Their covariance with inputs tilts the gradient along the mean, once: not again as noise."""
     rng = np.random.default_rng(1)
     X, y = regression(rng)
-    setting = Setting(TrainingSet(X, y), ov.GiantStep(heads=1), units=10**9)
+    setting = GiantStepSetting(TrainingSet(X, y), ov.GiantStep(heads=1), units=10**9)
     one = UnseenClass(towards * np.ones(D) + 0.1 * setting.direction, 1.0)
     law = neurons(setting, setting.groups(), one, True, FINE, True)
     found = agree(measured(setting, one, sphere(rng, 20_000), y[:, None]), law)
@@ -96,9 +96,9 @@ def test_outputs_before_the_step_are_taken_from_the_labels() -> None:
     one = UnseenClass(np.full(D, 0.2), 1.0)
     law, without = (
         neurons(setting, setting.groups(), one, True, FINE, True)
-        for setting in (Setting(TrainingSet(X, y), ov.GiantStep(heads=1), units=width) for width in (N, 10**9))
+        for setting in (GiantStepSetting(TrainingSet(X, y), ov.GiantStep(heads=1), units=width) for width in (N, 10**9))
     )
-    setting = Setting(TrainingSet(X, y), ov.GiantStep(heads=1), units=N)
+    setting = GiantStepSetting(TrainingSet(X, y), ov.GiantStep(heads=1), units=N)
     XX, squares = np.empty(networks), np.empty(networks)
     for k in range(networks):
         W = sphere(rng, N)
@@ -117,7 +117,7 @@ def test_outputs_before_the_step_are_taken_from_the_labels() -> None:
 @pytest.mark.parametrize("g", ["tanh", "softplus"])
 def test_scores_of_a_given_law(g, X, XX, zX) -> None:
     """Alignment and elasticity of one neuron against a product rule over α, z and X."""
-    setting = Setting(ov.giant_step.TwoClasses(), ov.GiantStep(2.0, 0.0), size=50, units=4, activation=g)
+    setting = GiantStepSetting(ov.giant_step.TwoClasses(), ov.GiantStep(2.0, 0.0), size=50, units=4, activation=g)
     average = _Average.__new__(_Average)
     one = np.ones(1)
     average.setting, average.spacing, average.points = setting, FINE, 0

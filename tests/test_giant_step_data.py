@@ -16,7 +16,7 @@ from scipy.integrate import quad
 from scipy.stats import kstest
 
 import overlaps as ov
-from overlaps.giant_step import Setting, TrainingSet, TwoClasses, UnseenClass, rotated, scaled
+from overlaps.giant_step import GiantStepSetting, TrainingSet, TwoClasses, UnseenClass, rotated, scaled
 from overlaps.giant_step.unseen import check_classes, rotation
 
 KINDS = ("sphere", "ball", "truncated")
@@ -199,8 +199,8 @@ STEP = ov.GiantStep()
 @pytest.mark.parametrize("kind", KINDS)
 def test_groups_of_a_population_are_those_of_a_large_draw(kind):
     data, d, n = TwoClasses(kind), 6, 30_001
-    known = Setting(data, STEP, size=d, samples=n).groups()
-    found = Setting(TrainingSet(*data.draw(np.random.default_rng(0), n, d)), STEP).groups()
+    known = GiantStepSetting(data, STEP, size=d, samples=n).groups()
+    found = GiantStepSetting(TrainingSet(*data.draw(np.random.default_rng(0), n, d)), STEP).groups()
     for name in ("shares", "labels", "squares"):
         np.testing.assert_allclose(getattr(found, name), getattr(known, name), rtol=1e-14)
     error = 6 * np.sqrt(known.variances / (known.shares * n))[:, None]
@@ -214,7 +214,7 @@ def test_the_spread_of_a_pull_is_its_variance_over_training_sets():
     # of 3000 sums of squares the relative standard error is √(2/3000)
     data, d, n = TwoClasses("ball"), 5, 8
     rng, draws = np.random.default_rng(0), 3000
-    known = Setting(data, STEP, size=d, samples=n).groups()
+    known = GiantStepSetting(data, STEP, size=d, samples=n).groups()
     pulls = np.array([X[: n // 2].sum(0) / n for X, _ in (data.draw(rng, n, d) for _ in range(draws))])
     assert np.all(np.abs(pulls.var(0) / known.spread[0] - 1) < 6 * math.sqrt(2 / draws))
 
@@ -222,7 +222,7 @@ def test_the_spread_of_a_pull_is_its_variance_over_training_sets():
 def test_groups_of_arrays_are_sums_over_them():
     rng = np.random.default_rng(3)
     X, y = rng.standard_normal((9, 4)), np.array([1.0, -1, 1, 1, -1, 1, 1, -1, 1])
-    two = Setting(TrainingSet(X, y), STEP)
+    two = GiantStepSetting(TrainingSet(X, y), STEP)
     g = two.groups()
     np.testing.assert_allclose(g.pulls.sum(0), X.T @ y / 9)
     np.testing.assert_allclose(two.direction, X.T @ y / 9)
@@ -230,11 +230,11 @@ def test_groups_of_arrays_are_sums_over_them():
     np.testing.assert_allclose(g.means, [X[y > 0].mean(0), X[y < 0].mean(0)])
     np.testing.assert_allclose(g.variances, [X[y > 0].var(0).mean(), X[y < 0].var(0).mean()])
     target = rng.standard_normal(9)
-    one = Setting(TrainingSet(X, target), ov.GiantStep(heads=1), units=7).groups()
+    one = GiantStepSetting(TrainingSet(X, target), ov.GiantStep(heads=1), units=7).groups()
     np.testing.assert_allclose(one.pulls, [X.T @ target / 9])
     np.testing.assert_allclose([*one.labels, *one.squares], [target.mean(), np.mean(target**2)])
     assert two.count == (9, 4, 4)
-    only = Setting(TrainingSet(X, np.ones(9)), STEP).groups()
+    only = GiantStepSetting(TrainingSet(X, np.ones(9)), STEP).groups()
     assert only.shares.tolist() == [1.0] and only.means.shape == (1, 4)
 
 
@@ -242,32 +242,44 @@ def test_a_sampler_draws_with_the_generator_it_is_given():
     def sampler(rng, samples, inputs):
         return rng.standard_normal((samples, inputs)), np.where(np.arange(samples) % 3, 1.0, -1.0)
 
-    setting = Setting(sampler, STEP, size=5, samples=12, units=3)
+    setting = GiantStepSetting(sampler, STEP, size=5, samples=12, units=3)
     X, y = setting.draw(np.random.default_rng(7))
     np.testing.assert_array_equal(X, np.random.default_rng(7).standard_normal((12, 5)))
     np.testing.assert_allclose(setting.groups(seed=7).pulls.sum(0), X.T @ y / 12)
-    assert setting.eta == pytest.approx(12**0.25) and "Setting(sampler" in repr(setting)
+    assert setting.eta == pytest.approx(12**0.25) and "GiantStepSetting(sampler" in repr(setting)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: Setting(TwoClasses(), 0.1), "algorithm: expected a GiantStep"),
-        (lambda: Setting("sphere", STEP), "data: expected TwoClasses"),
-        (lambda: Setting(TwoClasses, STEP), "data: expected TwoClasses"),
-        (lambda: Setting(TwoClasses(), STEP, size=3), "size: expected at least 4"),
-        (lambda: Setting(TwoClasses(), STEP, samples=1), "samples: expected at least 2"),
-        (lambda: Setting(TwoClasses(), STEP, units=0), "units: expected at least 1"),
-        (lambda: Setting(TwoClasses(), STEP, activation="tan"), "did you mean 'tanh'"),
-        (lambda: Setting(TwoClasses(), ov.GiantStep(heads=1)), "heads: two classes"),
+        (lambda: GiantStepSetting(TwoClasses(), 0.1), "algorithm: expected a GiantStep"),
+        (lambda: GiantStepSetting("sphere", STEP), "data: expected TwoClasses"),
+        (lambda: GiantStepSetting(TwoClasses, STEP), "data: expected TwoClasses"),
+        (lambda: GiantStepSetting(TwoClasses(), STEP, size=3), "size: expected at least 4"),
+        (lambda: GiantStepSetting(TwoClasses(), STEP, samples=1), "samples: expected at least 2"),
+        (lambda: GiantStepSetting(TwoClasses(), STEP, units=0), "units: expected at least 1"),
+        (lambda: GiantStepSetting(TwoClasses(), STEP, activation="tan"), "did you mean 'tanh'"),
+        (lambda: GiantStepSetting(TwoClasses(), ov.GiantStep(heads=1)), "heads: two classes"),
         (lambda: TrainingSet(np.ones((5, 3)), np.ones(5)), "X: expected at least 2 samples of at least 4"),
         (lambda: TrainingSet(np.ones((1, 4)), np.ones(1)), "X: expected at least 2 samples"),
         (lambda: TrainingSet(np.ones((5, 4)), np.ones(4)), "y: expected shape"),
-        (lambda: Setting(TrainingSet(np.ones((5, 4)), np.zeros(5)), STEP), "y: expected labels 1 and -1"),
-        (lambda: Setting(TrainingSet(np.ones((5, 4)), np.ones(5)), STEP, samples=9), "samples: the training set has 5"),
-        (lambda: Setting(lambda *sizes: 3, STEP, size=4).groups(), r"data: expected the sampler to return \(X, y\)"),
-        (lambda: Setting(lambda r, n, d: (np.ones((n, d)), [0]), STEP, size=4).groups(), "data: y of the sampler"),
-        (lambda: Setting(lambda r, n, d: (np.ones((d, 1)), [0]), STEP, size=4).groups(), "data: X of the sampler"),
+        (lambda: GiantStepSetting(TrainingSet(np.ones((5, 4)), np.zeros(5)), STEP), "y: expected labels 1 and -1"),
+        (
+            lambda: GiantStepSetting(TrainingSet(np.ones((5, 4)), np.ones(5)), STEP, samples=9),
+            "samples: the training set has 5",
+        ),
+        (
+            lambda: GiantStepSetting(lambda *sizes: 3, STEP, size=4).groups(),
+            r"data: expected the sampler to return \(X, y\)",
+        ),
+        (
+            lambda: GiantStepSetting(lambda r, n, d: (np.ones((n, d)), [0]), STEP, size=4).groups(),
+            "data: y of the sampler",
+        ),
+        (
+            lambda: GiantStepSetting(lambda r, n, d: (np.ones((d, 1)), [0]), STEP, size=4).groups(),
+            "data: X of the sampler",
+        ),
     ],
 )
 def test_settings_that_are_refused(call, message):
@@ -290,7 +302,9 @@ NUMBERS = st.floats(-1e6, 1e6) | st.just(0.0)
 )
 def test_any_setting_and_class_is_finite_or_refused(kind, distance, inputs, samples, exponent, mean, covariance):
     try:
-        setting = Setting(TwoClasses(kind, distance), ov.GiantStep(exponent=exponent), size=inputs, samples=samples)
+        setting = GiantStepSetting(
+            TwoClasses(kind, distance), ov.GiantStep(exponent=exponent), size=inputs, samples=samples
+        )
         groups = setting.groups()
         one = UnseenClass(mean, *([] if covariance is None else [covariance]))
         Z = np.random.default_rng(0).standard_normal((3, len(mean)))
