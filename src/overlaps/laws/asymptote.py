@@ -122,7 +122,7 @@ def late_modes(problem: Problem, Q: ArrayLike, R: ArrayLike, T: ArrayLike | None
     curvatures, energies = np.append(single, coupled), np.append(single * squares, energies)
     rising = np.argsort(curvatures, kind="stable")
     rising = rising[curvatures[rising] > 0]
-    pace = 4 * problem.plain_sgd("late decay").rate * c**2 / np.pi
+    pace = 4 * problem.plain_sgd("this law").rate * c**2 / np.pi
     return Modes(pace * curvatures[rising], c**2 / np.pi * energies[rising], 0.0)
 
 
@@ -133,8 +133,9 @@ def decay_rates(problem: Problem, T: ArrayLike | None = None) -> Array:
     rates and a fast one in each level.
     """
     c, eigenvalues = common_readout(problem), np.linalg.eigvalsh(_slopes(_total(problem, T)))
-    pace = 4 * problem.plain_sgd("late decay").rate * c**2 / np.pi
-    return pace * np.multiply.outer(problem.data.eigenvalues, eigenvalues)
+    return (
+        4 * problem.plain_sgd("this law").rate * c**2 / np.pi * np.multiply.outer(problem.data.eigenvalues, eigenvalues)
+    )
 
 
 def _total(problem: Problem, T: ArrayLike | None) -> Array:

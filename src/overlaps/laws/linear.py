@@ -279,5 +279,4 @@ def single_vector(problem: Problem, scale: float) -> SingleVector:
         raise InputError("problem: expected the square loss without label noise and decay; use solve")
     v, u = student.readouts, teacher.readouts
     scale = number("scale", scale, least=0)
-    rate = problem.plain_sgd("single_vector").rate
-    return SingleVector(rate * float(v @ v), float(u @ u) + scale**2 * float(v @ v))
+    return SingleVector(problem.plain_sgd("this law").rate * float(v @ v), float(u @ u) + scale**2 * float(v @ v))

@@ -85,9 +85,9 @@ class Plateau:
         differ in length alone do not specialise. If every student prefers one teacher, R_im = R*_m + r for that one and
         R*_m − r/(M − 1) for the others.
         """
-        apart, M = self._apart(R), self.R.size
-        apart = apart - apart.mean(axis=-1, keepdims=True)
-        return np.sqrt((M - 1) * np.sum(apart**2, axis=(-2, -1))) / M
+        differences, M = self._differences(R), self.R.size
+        differences = differences - differences.mean(axis=-1, keepdims=True)
+        return np.sqrt((M - 1) * np.sum(differences**2, axis=(-2, -1))) / M
 
     def escape(self, times: ArrayLike, R: ArrayLike) -> Array:
         """error* − error at `times`, (times,), after overlaps R (M, M), students × teachers, at time 0.
@@ -97,7 +97,7 @@ class Plateau:
         """
         t = grid(times)
         share = self.rates * np.sum(
-            (self._apart(array("R", R, (self.R.size, self.R.size))) @ self.modes.T) ** 2, axis=0
+            (self._differences(array("R", R, (self.R.size, self.R.size))) @ self.modes.T) ** 2, axis=0
         )
         differ = share != 0
         with np.errstate(over="ignore"):
@@ -124,7 +124,7 @@ class Plateau:
             raise InputError(f"specialisation: {r:.4g} is not below the deviation {end:.4g} that ends the plateau")
         return self.escape_time * float(np.log(end / r))
 
-    def _apart(self, R: ArrayLike) -> Array:
+    def _differences(self, R: ArrayLike) -> Array:
         """R_im minus its mean over students, (..., M, M)."""
         R, M = array("R", R, None), self.R.size
         if R.shape[-2:] != (M, M):
@@ -148,7 +148,7 @@ def plateau(problem: Problem, T: ArrayLike | None = None) -> Plateau:
         `equal_rows(T)` for the closed forms with averaged rows.
     """
     c = common_readout(problem)
-    M, rate, omega = problem.teacher_units, problem.plain_sgd("the plateau").rate, problem.data.eigenvalues
+    M, rate, omega = problem.teacher_units, problem.plain_sgd("this law").rate, problem.data.eigenvalues
     if M == 1:
         raise InputError("units: one student has nothing to share with others, so there is no plateau; solve it")
     if T is None:
