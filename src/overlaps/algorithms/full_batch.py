@@ -34,7 +34,8 @@ from numpy.typing import NDArray
 
 from ..interface.checks import array, number, whole
 from ..interface.errors import InputError, unknown
-from .schedules import TimeDependent, as_schedule, rate_or_schedule
+from .schedules import TimeDependent, rate_or_schedule
+from .schedules.definition import as_schedule
 
 Array = NDArray[np.float64]
 METHODS = ("gd", "ema-momentum", "heavy-ball", "nesterov")
@@ -70,7 +71,11 @@ class FullBatch:
     batch: float | None = None
     replacement: bool = False
     readout_rate: ClassVar[None] = None
-    engine: ClassVar[str] = "full_batch"
+    engine: ClassVar[tuple[str, str, str]] = (
+        "full_batch.engine",
+        "full_batch.engine",
+        "full_batch.engine",
+    )
     draws_samples: ClassVar[bool] = True
     plain: ClassVar[bool] = False  # laws of one-pass training do not know it
 

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..interface.checks import number
-from .schedules import TimeDependent, as_schedule, rate_or_schedule
+from .schedules import TimeDependent, rate_or_schedule
+from .schedules.definition import as_schedule
 from .update import Update
 
 Array = NDArray[np.float64]
@@ -33,7 +34,7 @@ class GradientFlow:
     readout_rate: float | TimeDependent | None = None
     decay: float = 0.0
 
-    engine = "online"
+    engine = ("online.macro", "online.meso", "online.micro")
     draws_samples = False
     batch = 1
     rows = limit_rows = 1

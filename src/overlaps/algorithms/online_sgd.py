@@ -27,7 +27,8 @@ from numpy.typing import NDArray
 
 from ..interface.checks import number, whole
 from ..interface.errors import InputError
-from .schedules import TimeDependent, as_schedule, rate_or_schedule
+from .schedules import TimeDependent, rate_or_schedule
+from .schedules.definition import as_schedule
 from .update import Update
 
 Array = NDArray[np.float64]
@@ -54,7 +55,7 @@ class OnlineSGD:
     momentum: float = 0.0
     memory: float | None = None
 
-    engine = "online"
+    engine = ("online.macro", "online.meso", "online.micro")
     draws_samples = True
 
     def __post_init__(self) -> None:

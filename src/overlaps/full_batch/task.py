@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..algorithms import FullBatch
 from ..compiled.functions import loop
-from ..data import GaussianInputs, GaussianMixture, Levels
+from ..data import Levels, StudentInputs
 from ..data.inputs import apportion
 from ..interface.errors import InputError
 from ..problem.start import Start
@@ -127,11 +127,12 @@ class FullBatchTask:
         return self.problem.data.components.weights if self.counts is None else self.counts / self.samples
 
     @property
-    def labels(self) -> NDArray[np.int64]:
+    def labels(self) -> NDArray[np.int64] | NDArray[np.float64]:
+        """A label for each component, (components,)."""
         return self.problem.data.components.labels
 
     @property
-    def data(self) -> GaussianInputs | GaussianMixture:
+    def data(self) -> GaussianInputs | GaussianMixture | StudentInputs:
         """The inputs, which the problem has checked."""
         assert isinstance(self.problem.data, Levels)
         return self.problem.data
@@ -180,7 +181,7 @@ class FullBatchTask:
         """Compiled gradient and loss of one sample."""
         return self.problem.gradient, self.problem.value
 
-    def duals(self, p: Array, nu: Array, labels: NDArray[np.int64], noise: Array) -> tuple[Array, Array]:
+    def duals(self, p: Array, nu: Array, labels: NDArray[Any], noise: Array) -> tuple[Array, Array]:
         """Gradients δ (n, K) and losses (n,) of samples with student fields p (n, K) and teacher fields nu (n, M).
 
         labels, noise: (n,), the noise that is added to each target.
@@ -190,7 +191,7 @@ class FullBatchTask:
         _samplewise(*self.functions, p, nu, labels, self.start.v, self.start.u, noise, delta, loss)
         return delta, loss
 
-    def slopes(self, p: Array, nu: Array, labels: NDArray[np.int64], noise: Array) -> tuple[Array, Array]:
+    def slopes(self, p: Array, nu: Array, labels: NDArray[Any], noise: Array) -> tuple[Array, Array]:
         """∂δ/∂λ (n, K, K) and ∂δ/∂ν (n, K, M) by central differences of the gradients, for smooth losses."""
         step, K, D = 1e-5, self.K, self.K + self.M
         moved = np.tile(np.concatenate([p, nu], axis=1), (2, D, 1, 1))  # (sign, field that moves, n, field)

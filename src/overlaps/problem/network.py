@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -33,12 +34,11 @@ class Committee:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "units", whole("units", self.units, least=1, most=10**6))
-        if isinstance(self.activation, Activation):
-            # a built-in passed as an object is the same network as one passed by name
-            if BUILT_IN.get(self.activation.name) is self.activation:
-                object.__setattr__(self, "activation", self.activation.name)
-        else:
-            activation(self.activation)
+        own = self.activation
+        # a built-in passed as an object is the same network as one passed by name
+        if isinstance(own, Activation) and BUILT_IN.get(own.name) is own:
+            object.__setattr__(self, "activation", own.name)
+        _ = self.g  # which refuses a name that is not known
         if isinstance(self.train_readout, np.bool_):
             object.__setattr__(self, "train_readout", bool(self.train_readout))
         if not isinstance(self.train_readout, bool):
@@ -54,7 +54,7 @@ class Committee:
         else:
             object.__setattr__(self, "readout", number("readout", readout))
 
-    @property
+    @cached_property
     def g(self) -> Activation:
         """The activation itself."""
         return activation(self.activation)

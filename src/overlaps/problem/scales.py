@@ -1,7 +1,7 @@
 """The three scales of a problem. Each asks the algorithm for its engine, and nothing else.
 
-An engine is the module ``overlaps.<algorithm.engine>.engine`` with the functions `solve`, `sample` and `train` of the
-algorithms it serves: ``online`` for one-pass training, ``full_batch`` for training on all samples at every step.
+An engine is three modules of this package, with `solve`, `sample` and `train` of the algorithms it serves: those of
+`overlaps.online` for one-pass training, of `overlaps.full_batch` for training on a fixed set of samples.
 """
 
 from __future__ import annotations
@@ -18,9 +18,12 @@ if TYPE_CHECKING:
     from ..trajectory.dataset import Trajectory
 
 
-def engine(problem: Problem) -> Any:
-    """The module that computes the three scales for the algorithm of a problem."""
-    return import_module(f"overlaps.{problem.algorithm.engine}.engine")
+MACRO, MESO, MICRO = range(3)
+
+
+def engine(problem: Problem, scale: int) -> Any:
+    """The module that computes one of the three scales for the algorithm of a problem."""
+    return import_module(f"overlaps.{problem.algorithm.engine[scale]}")
 
 
 def solve(
@@ -54,7 +57,7 @@ def solve(
     """
     check(problem, start)
     options = {"levels": levels, "accuracy": accuracy, "method": method, "system": system}
-    return engine(problem).solve(problem, start, times, **options)
+    return engine(problem, MACRO).solve(problem, start, times, **options)
 
 
 def sample(
@@ -86,7 +89,7 @@ def sample(
     """
     check(problem, start)
     options = {"method": method, "levels": levels, "kernels": kernels, "progress": progress}
-    return engine(problem).sample(problem, start, times, runs, seed, **options)
+    return engine(problem, MESO).sample(problem, start, times, runs, seed, **options)
 
 
 def train(
@@ -117,4 +120,4 @@ def train(
     """
     check(problem, start)
     options = {"levels": levels, "kernels": kernels, "observe": observe, "progress": progress}
-    return engine(problem).train(problem, start, times, runs, seed, **options)
+    return engine(problem, MICRO).train(problem, start, times, runs, seed, **options)

@@ -17,6 +17,7 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -141,7 +142,7 @@ class Problem:
 
     def _check_loss(self) -> None:
         labels = sorted(set(self.data.components.labels.tolist()))
-        law = loss(self.loss)
+        law = self.law
         if isinstance(law, Loss):
             if self.label_noise:
                 raise InputError(
@@ -167,7 +168,7 @@ class Problem:
 
     def check_labels(self, labels: Sequence[float]) -> None:
         """Refuse labels that the loss does not take."""
-        law = loss(self.loss)
+        law = self.law
         if isinstance(law, CrossEntropy):
             wrong = next((label for label in labels if label not in range(self.student.units)), None)
             if wrong is not None:
@@ -202,6 +203,11 @@ class Problem:
                 "zero and the network learns nothing; use a smaller decay",
                 stacklevel=4,
             )
+
+    @cached_property
+    def law(self) -> Loss | OutputLoss | CrossEntropy:
+        """The loss itself."""
+        return loss(self.loss)
 
     @property
     def teacher_units(self) -> int:
@@ -265,7 +271,7 @@ class Problem:
         return text if self.teacher is None else f"{text}, teacher {self.teacher.units} x {self.teacher.g.name}"
 
     def _compiled(self, part: str) -> Any:
-        law, networks = loss(self.loss), [n if isinstance(n, Committee) else None for n in (self.student, self.teacher)]
+        law, networks = self.law, [n if isinstance(n, Committee) else None for n in (self.student, self.teacher)]
         own = any(n and isinstance(n.activation, Activation) for n in networks)
         if isinstance(law, Loss) or own or (part == "curvature" and not law.smooth):  # the latter is refused
             return law.compiled(part, *(n and n.g for n in networks))

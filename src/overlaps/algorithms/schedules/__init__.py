@@ -11,9 +11,8 @@ from typing import Any
 
 from ...interface.checks import number
 from ...interface.folder import modules, part
-from .constant import Constant
 from .cosine import Cosine
-from .definition import TimeDependent
+from .definition import Constant, TimeDependent
 from .exponential import Exponential
 from .function import Function
 from .linear import Schedule
@@ -31,11 +30,6 @@ def rate_or_schedule(field: str, value: Any, *, above: float | None = None) -> f
     if isinstance(value, TimeDependent):
         return value.checked(field)
     return number(field, value, above=above, least=0)
-
-
-def as_schedule(value: float | TimeDependent) -> TimeDependent:
-    """A number as a schedule that does not change."""
-    return value if isinstance(value, TimeDependent) else Constant(value)
 
 
 __all__ = [

@@ -1,8 +1,9 @@
-"""What all schedules share: a rate η(t) that depends on time, smooth between its knots."""
+"""What all schedules share: a rate η(t) that depends on time, smooth between its knots; and the constant one."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -50,6 +51,28 @@ class TimeDependent(ABC):
         if rates.max() == 0:
             raise InputError(f"{field}: {self!r} is zero at all times; nothing would be learned")
         return self
+
+
+@dataclass(frozen=True)
+class Constant(TimeDependent):
+    """η(t) = rate; what a plain number stands for."""
+
+    rate: float
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "rate", number("rate", self.rate, least=0))
+
+    @property
+    def knots(self) -> tuple[float, ...]:
+        return ()
+
+    def at(self, t: Array) -> Array:
+        return np.full(np.shape(t), self.rate)
+
+
+def as_schedule(value: float | TimeDependent) -> TimeDependent:
+    """A number as a schedule that does not change."""
+    return value if isinstance(value, TimeDependent) else Constant(value)
 
 
 def increasing(name: str, values: Any, least: int) -> tuple[float, ...]:
