@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ..algorithms import FullBatch
 from ..compiled.functions import loop
-from ..data import Levels, StudentInputs
+from ..data import Levels
 from ..data.inputs import apportion
 from ..interface.errors import InputError
 from ..problem.start import Start
@@ -132,7 +132,7 @@ class FullBatchTask:
         return self.problem.data.components.labels
 
     @property
-    def data(self) -> GaussianInputs | GaussianMixture | StudentInputs:
+    def data(self) -> Any:
         """The inputs, which the problem has checked."""
         assert isinstance(self.problem.data, Levels)
         return self.problem.data
