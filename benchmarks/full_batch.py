@@ -12,6 +12,7 @@ import overlaps as ov
 from overlaps.full_batch.finite_size_fluctuations import PATHS as LOG2
 from overlaps.full_batch.finite_size_fluctuations import REPLICAS, _Replica
 from overlaps.full_batch.mean_field_kernels import solve_recursion
+from overlaps.full_batch.paths import Points
 from overlaps.full_batch.task import FullBatchTask
 
 from .table import Row, at_least, at_most, duration, share, times
@@ -50,7 +51,7 @@ def scales(quick: bool = False) -> list[Row]:
         ov.sample(chosen, start, runs=1, progress=False)
 
     def macro() -> None:
-        solve_recursion(task, h, followed=0)
+        solve_recursion(task, Points(h), followed=0)
 
     with threadpool_limits(limits=1):
         result = race({"micro": (micro, 1), "meso": (meso, 1), "macro": (macro, 1)}, 1 if quick else 2)
@@ -84,7 +85,10 @@ def horizon(quick: bool = False) -> list[Row]:
             task = FullBatchTask(chosen, ov.Start.from_overlaps(chosen, [[0.01]]))
             h = np.random.default_rng(0).standard_normal((count, task.D))
             followed = 0 if form[0] == "S" else count
-            sides[str(T)] = (lambda task=task, h=h, followed=followed: solve_recursion(task, h, followed=followed), 1)
+            sides[str(T)] = (
+                lambda task=task, h=h, followed=followed: solve_recursion(task, Points(h), followed=followed),
+                1,
+            )
         with threadpool_limits(limits=1):
             result = race(sides, 2)
         costs = np.array([result.cost(str(T)) for T in horizons])

@@ -7,7 +7,9 @@ from typing import Any
 import numpy as np
 
 import overlaps as ov
+from overlaps.trajectory.points import relabelled
 
+LEVEL = 1e-3  # of a comparison of simulations, or of theory with one
 PAIR = [[1.0, -0.5], [-0.5, 1.0]]
 
 
@@ -16,17 +18,21 @@ def paper(
     loss: Any = "logistic",
     *,
     steps: int = 25,
-    rate: float = 0.2,
+    rate: Any = 0.2,
     method: Any = "ema-momentum",
     ratio: float = 1.0,
     momentum: float = 0.0,
     decay: float = 0.0,
+    batch: float | None = None,
+    replacement: bool = False,
     **rest: Any,
 ) -> ov.Problem:
     """One unit on two classes whose means have the overlap −1/2, unless told otherwise."""
     rest.setdefault("data", ov.GaussianMixture(gram=PAIR, labels=[0, 1]))
     rest.setdefault("student", ov.Committee(1, activation))
-    algorithm = ov.FullBatch(steps, rate, method, ratio=ratio, momentum=momentum, decay=decay)
+    algorithm = ov.FullBatch(
+        steps, rate, method, ratio=ratio, momentum=momentum, decay=decay, batch=batch, replacement=replacement
+    )
     return ov.Problem(loss=loss, algorithm=algorithm, **rest)
 
 
@@ -60,26 +66,55 @@ def committee(activation: Any = "tanh", *, noise: float = 0.3, teachers: int = 2
     )
 
 
-def textbook(method: str, steps: int, rate: float, s: float, gradient, theta: np.ndarray) -> np.ndarray:
-    """The points at which the algorithm of a textbook takes its gradients, (steps + 1, ...)."""
+def textbook(method: str, steps: int, rate: Any, s: float, gradient, theta: np.ndarray) -> np.ndarray:
+    """The points at which the algorithm of a textbook takes its gradients, (steps + 1, ...).
+
+    rate: a number, or a function of the step.
+    """
     out, before, u = [theta], theta, np.zeros_like(theta)
     y_before = theta
-    for _ in range(steps):
+    for l in range(steps):
         q = gradient(theta)
+        eta = rate(float(l)) if callable(rate) else rate
         if method == "gd":
-            after = theta - rate * q
+            after = theta - eta * q
         elif method == "ema-momentum":
             u = s * u + (1 - s) * q
-            after = theta - rate * u
+            after = theta - eta * u
         elif method == "heavy-ball":
-            after = theta - rate * q + s * (theta - before)
+            after = theta - eta * q + s * (theta - before)
         else:
-            y = theta - rate * q
+            y = theta - eta * q
             after = y + s * (y - y_before)
             y_before = y
         before, theta = theta, after
         out.append(theta)
     return np.array(out)
+
+
+def marchenko_pastur(ratio: float, nodes: int = 300) -> tuple[np.ndarray, np.ndarray]:
+    """Gauss rule of the law of the eigenvalues of X Xᵀ/m, N/m = ratio, from the recurrence of its polynomials."""
+    diagonal, side = np.full(nodes, 1.0 + ratio), np.full(nodes - 1, np.sqrt(ratio))
+    diagonal[0] = 1.0
+    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(side, 1) + np.diag(side, -1))
+    return values, vectors[0] ** 2
+
+
+def kernel_columns(result: ov.Trajectory) -> np.ndarray:
+    """V_theta and V_omega as columns, (runs, points)."""
+    data = result.data
+    return np.concatenate([data[name].values.reshape(result.runs, -1) for name in ("V_theta", "V_omega")], axis=1)
+
+
+def p_of_kernels(a: ov.Trajectory, b: ov.Trajectory) -> float:
+    """Chance of kernels, and of their squares about the mean, as far apart as these."""
+    x, y = kernel_columns(a), kernel_columns(b)
+    both = np.concatenate([x, y])
+    live = both.std(0) > 1e-12 * np.abs(both).max()
+    x, y = x[:, live], y[:, live]
+    centre = both[:, live].mean(0)
+    columns = [np.concatenate([z, (z - centre) ** 2], axis=1) for z in (x, y)]
+    return float(relabelled(*columns, LEVEL, 0, 5000)[0].min())
 
 
 def log_cosh(lam, nu, c, v):

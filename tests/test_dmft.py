@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import overlaps as ov
-from full_batches import USER, paper, small_start, three_classes
+from full_batches import USER, marchenko_pastur, paper, small_start, three_classes
 from gaussian import hermite
 from overlaps.full_batch import mean_field_kernels, mean_field_theory
 from overlaps.full_batch.mean_field_kernels import solve_recursion
+from overlaps.full_batch.paths import Points
 from overlaps.full_batch.task import FullBatchTask
 from overlaps.full_batch.triangular_factors import TriangularFactor
 
@@ -38,14 +39,6 @@ def test_stored_solutions(ratio):
         assert apart < (1e-4 if smooth else 4e-4) + ours.accuracy("training_error"), name
         apart = np.abs(ours.data["Q"].values[0, :, 0, 0] - reference[f"{name}_Vdiag"][0]).max()
         assert apart < (5e-4 if smooth else 2e-3) + ours.accuracy("Q"), name
-
-
-def marchenko_pastur(ratio: float, nodes: int = 300) -> tuple[np.ndarray, np.ndarray]:
-    """Gauss rule of the law of the eigenvalues of X Xᵀ/m, N/m = ratio, from the recurrence of its polynomials."""
-    diagonal, side = np.full(nodes, 1.0 + ratio), np.full(nodes - 1, np.sqrt(ratio))
-    diagonal[0] = 1.0
-    values, vectors = np.linalg.eigh(np.diag(diagonal) + np.diag(side, 1) + np.diag(side, -1))
-    return values, vectors[0] ** 2
 
 
 def test_the_rule_is_that_of_random_matrices():
@@ -357,7 +350,7 @@ def test_a_loss_of_ones_own_is_the_one_built_in():
 
 
 def test_averages_of_the_recursion_by_brute_force():
-    """MeanFieldKernels of two steps from samples of the process itself, with numbers drawn here."""
+    """Kernels of two steps from samples of the process itself, with numbers drawn here."""
     problem = paper("relu", "logistic", steps=1, rate=2.0, ratio=0.5)
     start = ov.Start.from_overlaps(problem, [[0.4]], m=[[0.1, -0.2]])
     data = ov.solve(problem, start, accuracy=2e-3).data
@@ -392,8 +385,8 @@ def test_recursions_of_fewer_steps_are_the_beginning():
     problem = paper(steps=10)
     start = ov.Start.from_overlaps(problem, [[0.3]])
     h = np.random.default_rng(0).standard_normal((500, 11))
-    whole = solve_recursion(FullBatchTask(problem, start), h, followed=0)
-    part = solve_recursion(FullBatchTask(problem, start, last=3), h[:, :4], followed=0)
+    whole = solve_recursion(FullBatchTask(problem, start), Points(h), followed=0)
+    part = solve_recursion(FullBatchTask(problem, start, last=3), Points(h[:, :4]), followed=0)
     np.testing.assert_allclose(whole.Q[:4], part.Q, rtol=1e-12)
     np.testing.assert_allclose(whole.V_omega[:, :4, :4], part.V_omega, rtol=1e-12)
 

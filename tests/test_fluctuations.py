@@ -12,6 +12,7 @@ from overlaps.averages.rules import scrambled
 from overlaps.full_batch.finite_size_fluctuations import _error_statistics, _errors, _gaussian, _Replica, statistics
 from overlaps.full_batch.mean_field_kernels import solve_recursion
 from overlaps.full_batch.noisy_kernels import Noise, NoisyRecursion
+from overlaps.full_batch.paths import Points
 from overlaps.full_batch.task import FullBatchTask
 from overlaps.papers.comparison.algorithm import Passes
 from overlaps.papers.comparison.mean_field import Limit
@@ -48,7 +49,7 @@ def test_without_noise_it_is_mean_field_theory() -> None:
     problem = perceptron("logistic", 8)
     task = FullBatchTask(problem, short_start(problem))
     h = scrambled(task.D, 8, 1)
-    base, kernels = NoisyRecursion(task, h[:, None]).base, solve_recursion(task, h, followed=len(h))
+    base, kernels = NoisyRecursion(task, h[:, None]).base, solve_recursion(task, Points(h), followed=len(h))
     np.testing.assert_allclose(base.loss, kernels.loss, atol=1e-9)
     np.testing.assert_allclose(base.V[0], kernels.V_theta[0], atol=1e-9)
     np.testing.assert_allclose(base.beta, kernels.beta, atol=1e-9)

@@ -10,29 +10,10 @@ import numpy as np
 import pytest
 
 import overlaps as ov
-from full_batches import USER, committee, paper, three_classes
+from full_batches import LEVEL, USER, committee, p_of_kernels, paper, three_classes
 from overlaps.full_batch import data_matrices
-from overlaps.trajectory.points import relabelled
 
-LEVEL = 1e-3
 SIZE = 120
-
-
-def kernel_columns(result: ov.Trajectory) -> np.ndarray:
-    """V_theta and V_omega as columns, (runs, points)."""
-    data = result.data
-    return np.concatenate([data[name].values.reshape(result.runs, -1) for name in ("V_theta", "V_omega")], axis=1)
-
-
-def p_of_kernels(a: ov.Trajectory, b: ov.Trajectory) -> float:
-    """Chance of kernels, and of their squares about the mean, as far apart as these."""
-    x, y = kernel_columns(a), kernel_columns(b)
-    both = np.concatenate([x, y])
-    live = both.std(0) > 1e-12 * np.abs(both).max()
-    x, y = x[:, live], y[:, live]
-    centre = both[:, live].mean(0)
-    columns = [np.concatenate([z, (z - centre) ** 2], axis=1) for z in (x, y)]
-    return float(relabelled(*columns, LEVEL, 0, 5000)[0].min())
 
 
 LAWS = {

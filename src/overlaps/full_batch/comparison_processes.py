@@ -37,7 +37,7 @@ from ..problem.start import Start, check
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
 from .data_matrices import ExplicitDataMatrix, Means
-from .repeated_runs import LARGEST, Maker, simulate, task_at_size
+from .repeated_runs import LARGEST, Process, simulate, task_at_size
 from .task import FullBatchTask
 
 Array = NDArray[np.float64]
@@ -186,11 +186,6 @@ def constants(sigma: float, z: float) -> tuple[float, float]:
     return number("sigma", sigma, least=0), number("z", z)
 
 
-def maker(kind: type[Alternative] | type[Perturbed], sigma: float, z: float) -> Maker:
-    """What makes a process with these constants."""
-    return lambda task, runs, rng: kind(task, runs, rng, sigma, z)
-
-
 def numbers(kind: type[Alternative] | type[Perturbed], task: FullBatchTask) -> int:
     """Numbers that a run of a process holds, for the size of groups of runs."""
     assert task.start.size is not None
@@ -240,7 +235,5 @@ def _run(
             f"size: a data matrix of {start.size} x {task.samples} is {start.size * task.samples * 8e-9:.0f} GB; "
             "use alternative, which has the same law and forms no matrix"
         )
-    return simulate(
-        scale, maker(kind, sigma, z), task, times, runs, seed, numbers(kind, task), levels=False, kernels=False,
-        progress=progress,
-    )  # fmt: skip
+    process = Process(scale, lambda task, runs, rng: kind(task, runs, rng, sigma, z), numbers(kind, task))
+    return simulate(process, task, times, runs, seed, levels=False, kernels=False, progress=progress)

@@ -170,7 +170,7 @@ def _draw(
         if done.loss.shape[1] < task.T:
             raise NumericalError(
                 f"check_theorem: training diverged at step {done.loss.shape[1]}: an overlap Q reached "
-                f"{done.largest:.3g}; reduce rate (now {task.algorithm.rate:g}), sigma or z",
+                f"{done.largest:.3g}; reduce rate (now {task.algorithm.rate_text}), sigma or z",
                 quantity="Q",
                 time=float(done.loss.shape[1]),
             )

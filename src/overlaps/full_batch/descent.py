@@ -1,9 +1,10 @@
 """Full-batch training: the one loop that all ways to answer for the data matrix share.
 
-    p(l) = Xᵀθ(l)      δ(l) = ∂loss/∂p      q(l) = X δ(l)/m      θ(l+1) = λ(l+1) θ(0) − Σ_{μ≤l} q(μ) Λ(μ, l+1)
+    p(l) = Xᵀθ(l)      δ(l) = ∂loss/∂p      q(l) = X (s(l) δ(l))/m      θ(l+1) = λ(l+1) θ(0) − Σ_{μ≤l} q(μ) Λ(μ, l+1)
 
-The data matrix X is one of `overlaps.full_batch.data_matrices`. The overlaps of θ at every step are kept, and the mean
-loss of the samples, the training error.
+The data matrix X is one of `overlaps.full_batch.data_matrices`. The multipliers s of the samples are
+one unless steps use a part of them (`overlaps.full_batch.batches`). The overlaps of θ at every step are kept, and the
+mean loss of all samples, the training error.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ class Descent(NamedTuple):
 
     Q (runs, steps, levels, K, K), A (runs, steps, levels, K, M+P): overlaps.
     loss: mean loss of the samples, (runs, steps).
-    V_theta, V_omega: on request, overlaps of students and of duals at two times, for each component,
+    V_theta, V_omega: on request, overlaps of students and of duals s δ at two times, for each component,
         (runs, components, steps, steps, K, K); otherwise without entries.
     largest: largest overlap at the step that came after, where that was out of bounds; otherwise 0.
     stopped: why the matrix had no answer at the step that came after, where it had none.
@@ -87,11 +88,13 @@ def descend(
             if not np.isfinite(losses.sum() + delta.sum()):
                 raise NumericalError(
                     f"training: the loss or its gradient is not a finite number at step {l}; reduce rate (now "
-                    f"{task.algorithm.rate:g}), or look at the loss",
+                    f"{task.algorithm.rate_text}), or look at the loss",
                     quantity="training_error",
                     time=float(l),
                 )
             omega = delta.reshape(runs, m, K)
+            if task.batches is not None:
+                omega = task.batches.draw(rng, runs)[:, :, None] * omega
             q[l] = matrix.gradient(omega)
         except NumericalError as error:
             done, stopped = l, error

@@ -72,6 +72,11 @@ def fluctuations(
     check(problem, start)
     task = FullBatchTask(problem, start)
     wanted = number("accuracy", accuracy, above=0)
+    if task.batches is not None:
+        raise InputError(
+            "batch: this theory follows the full batch, and what the draw of a part of the samples adds is not in it; "
+            "use batch=None, or the scatter of sample"
+        )
     if not is_smooth(problem):
         raise InputError(
             "loss: this theory differentiates through the gradients of the loss, which jump here (or, of a user's "

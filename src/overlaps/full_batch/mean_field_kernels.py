@@ -34,7 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.start import LIMIT
-from .paths import Paths
+from .paths import Paths, Points
 from .task import FullBatchTask
 from .triangular_factors import ADDED, TriangularFactor
 
@@ -43,7 +43,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class MeanFieldKernels:
-    """MeanFieldKernels of all columns (see the module), and what they say of every step.
+    """Kernels of all columns (see the module), and what they say of every step.
 
     tau (levels, sources, D), propagator (levels, D, D): τ and Λ̃.
     beta, alpha: (components, D).
@@ -125,15 +125,16 @@ class Feedback:
         return tau, propagator
 
 
-def solve_recursion(task: FullBatchTask, h: Array, *, followed: int, added: float = ADDED) -> MeanFieldKernels:
-    """MeanFieldKernels of all steps, with averages over the points h (n, D) or (n, D + 1).
+def solve_recursion(task: FullBatchTask, points: Points, *, followed: int, added: float = ADDED) -> MeanFieldKernels:
+    """Kernels of all steps, with averages over the points.
 
     followed: number of points of which responses are followed; zero for Stein's form.
     added: relative variance of the noise that is added to the fields, so that V_θ is never singular.
     """
     kernels = MeanFieldKernels.empty(task)
-    weights = np.full(len(h), 1 / len(h))
-    paths = [Paths(task, c, h, weights, followed) for c in range(len(task.weights))]
+    h, n = points.h, len(points.h)
+    weights = np.full(n, 1 / n)
+    paths = [Paths(task, c, points, weights, followed) for c in range(len(task.weights))]
     factors = [TriangularFactor(A, added=added) for A in kernels.A]
     feedback = Feedback(task, kernels, factors, stein=not followed)
     r, rho, share = task.covariances, task.weights, task.shares
@@ -167,6 +168,7 @@ def solve_recursion(task: FullBatchTask, h: Array, *, followed: int, added: floa
                 kernels.B_theta[c, :stop, columns] = rho[c] * path.responses(columns)
             else:
                 feedback.moments[c, :stop, columns] = rho[c] * path.stein(columns)
+            path.draw_batch(columns)
         feedback.extend(columns)
         V[:, :stop, columns] = np.einsum("cg,cak->gak", r, kernels.V_omega[:, :stop, columns])
         V[:, columns, :stop] = V[:, :stop, columns].transpose(0, 2, 1)

@@ -6,7 +6,8 @@
 - All others are averages over scrambled Sobol points and their mirror images, stretched to have the second moments of a
   standard normal. The recursion is done for several independent scramblings: the spread of the results is the error,
   and the number of points is doubled until it is as small as asked, relative to the largest value of each variable (of
-  an overlap with a fixed direction, at least a tenth of what its length allows).
+  an overlap with a fixed direction, at least a tenth of what its length allows). Multipliers of mini-batches are drawn
+  from a Latin hypercube.
 
 Smooth losses begin with responses. Their noise grows with the horizon, and their cost as its third power, so that
 Stein's form takes over where a few paths do not suffice, or histories are long.
@@ -31,13 +32,15 @@ from ..problem.start import Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import VARIABLES, Trajectory
 from .mean_field_kernels import ADDED, Diverged, MeanFieldKernels, Singular, solve_recursion
-from .repeated_runs import as_trajectory, whole_steps
+from .paths import Points
+from .repeated_runs import Observables, as_trajectory, whole_steps
 from .task import FullBatchTask
 
 Array = NDArray[np.float64]
 REPLICAS = 8  # independent scramblings
 ACCURACY, ACCEPTED = 1e-3, 1e-2  # relative, where none is named: to aim at, and to accept
 MEMORY = 2.5e8  # numbers that a recursion may hold
+ENOUGH = 15  # log2 of half the paths that suffice with mini-batches, if what they reach is accepted: errors fall slowly
 SHORT = 64  # columns up to which responses are worth trying
 TURNED = 1e-11  # relative variance added to the fields of linear problems, as ADDED, but beside rounding alone
 KERNELS = ("V_theta", "V_omega", "B_theta", "B_omega")
@@ -81,22 +84,34 @@ def solve_full_batch(
     )
 
 
+def stratified(count: int, dimensions: int, seed: int | list[int]) -> Array:
+    """Random points (count, dimensions) of the unit cube, one in each of `count` strata along every axis."""
+    rng = np.random.default_rng(seed)
+    strata = rng.permuted(np.tile(np.arange(count)[:, None], dimensions), axis=0)
+    return (strata + rng.random(strata.shape)) / count
+
+
 class _Solution:
     """One solution."""
 
     def __init__(self, task: FullBatchTask, stops: NDArray[np.int64], levels: bool) -> None:
         self.task, self.stops, self.levels = task, stops, levels
         self.method = method_for(task.problem, task.start.u)
-        self.dimensions = task.D + (task.problem.label_noise > 0)
+        self.dimensions = task.D + (task.problem.label_noise > 0)  # normal variables of a path
         self.began = clock.perf_counter()
 
     def exact(self) -> Trajectory:
-        d = self.dimensions
-        self._fits(4.0 * d * self.task.D * len(self.task.weights))
+        task = self.task
+        d = self.dimensions + (0 if task.batches is None else task.T * task.K)
+        self._fits(4.0 * d * task.D * len(task.weights))
         both: list[MeanFieldKernels] = []
         for seed in (0, 1):
             turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))[0] * np.sqrt(d)
-            both.append(self._solve(np.concatenate([turn, -turn]), 1, TURNED))  # responses are the same for all
+            normal = np.concatenate([turn, -turn])
+            points = self._points(normal)
+            if task.batches is not None:
+                points = points._replace(batch_noise=normal[:, self.dimensions :])
+            both.append(self._solve(points, 1, TURNED))  # responses are the same for all
         one, other = self._trajectory([both[0]], ""), self._trajectory([both[1]], "")
         found = self._trajectory(both, f"exact moments, {2 * d} points")
         difference = {
@@ -113,8 +128,11 @@ class _Solution:
         fewest = int(np.ceil(np.log2(self.dimensions + 1))) + 1
         log2 = max(8 if response else 10, fewest)
 
+        patience = ENOUGH if accuracy is None and self.task.batches is not None else None
+
         def numbers(log2: int, response: bool) -> float:
-            return 2.0 ** (log2 + 1) * D * (C * D if response else 2 * C + 1)
+            masks = 0 if self.task.batches is None else self.task.T
+            return 2.0 ** (log2 + 1) * (D * (C * D if response else 2 * C + 1) + masks)
 
         if response and may_change and (D > SHORT or numbers(log2, True) > MEMORY):
             response, log2 = False, max(10, fewest)
@@ -123,8 +141,8 @@ class _Solution:
             while True:
                 found: list[MeanFieldKernels] = []
                 for replica in range(REPLICAS):
-                    h = scrambled(self.dimensions, log2, 1000 * log2 + replica)
-                    found.append(self._solve(h, len(h) if response else 0))
+                    points = self._sampled(log2, 1000 * log2 + replica)
+                    found.append(self._solve(points, len(points.h) if response else 0))
                     bar.update()
                 form = "response" if response else "Stein"
                 name = f"{form} form, Sobol, {REPLICAS} x 2^{log2 + 1} paths"
@@ -135,7 +153,7 @@ class _Solution:
                 sizes = self._sizes(best)
                 worst = max(sizes, key=lambda n: error[n] / sizes[n])
                 reached = error[worst] / sizes[worst]
-                if reached <= wanted:
+                if reached <= (accepted if patience is not None and log2 >= patience else wanted):
                     return best
                 if all((sampled if n == "error" else error[n]) <= wanted * sizes[n] for n in sizes):
                     break  # what is left is the quadrature, and more paths do not help
@@ -155,6 +173,19 @@ class _Solution:
             partial=best,
         )
 
+    def _points(self, normal: Array) -> Points:
+        """Paths from standard normal variables (n, dimensions or more), without batches."""
+        D = self.task.D
+        return Points(normal[:, :D], normal[:, D] if self.dimensions > D else None)
+
+    def _sampled(self, log2: int, seed: int) -> Points:
+        """2^(log2 + 1) paths, with batches."""
+        points, batches = self._points(scrambled(self.dimensions, log2, seed)), self.task.batches
+        if batches is None:
+            return points
+        uniform = stratified(len(points.h), self.task.T, [seed, 1])
+        return points._replace(multipliers=batches.limit(uniform))
+
     def _fits(self, numbers: float, instead: str = "") -> None:
         """Refuse what needs too many numbers."""
         if numbers > MEMORY:
@@ -162,10 +193,10 @@ class _Solution:
                 f"steps: {self.task.D} columns need {numbers * 8e-9:.3g} GB of paths; use fewer steps{instead}"
             )
 
-    def _solve(self, h: Array, followed: int, added: float = ADDED) -> MeanFieldKernels:
+    def _solve(self, points: Points, followed: int, added: float = ADDED) -> MeanFieldKernels:
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                kernels = solve_recursion(self.task, h, followed=followed, added=added)
+                kernels = solve_recursion(self.task, points, followed=followed, added=added)
         except Diverged as stop:
             what = f"training diverges: an overlap Q reached {stop.size:.3g}"
             raise self._stopped(stop.kernels, stop.step, "Q", what) from None
@@ -183,7 +214,7 @@ class _Solution:
             step, quantity, what = int(bad[0]), "training_error", "the loss is not a finite number"
         kept = self.stops[self.stops < step]
         return NumericalError(
-            f"macro: {what} at step {step}; reduce rate (now {self.task.algorithm.rate:g}), or stop earlier",
+            f"macro: {what} at step {step}; reduce rate (now {self.task.algorithm.rate_text}), or stop earlier",
             quantity=quantity,
             time=float(step),
             partial=self._trajectory([kernels], "one recursion", kept) if kept.size else None,
@@ -244,10 +275,9 @@ class _Solution:
             more[name] = (dims, part.reshape(-1, T, K, T, K).transpose(0, 1, 3, 2, 4)[None])
         loss = (task.weights @ mean.loss)[None, stops]
         cost = f"{len(found)} recursion{'s' * (len(found) > 1)} of {T} steps, {clock.perf_counter() - self.began:.2g} s"
-        result = as_trajectory(
-            "macro", task, stops, mean.Q[None, stops], mean.F[None, stops], loss, more, self.levels, 0, cost,
-            method or self.method,
-        )  # fmt: skip
+        observables = Observables(mean.Q[None, stops], mean.F[None, stops], loss, more)
+        how = method or self.method
+        result = as_trajectory("macro", task, stops, observables, levels=self.levels, seed=0, cost=cost, method=how)
         if averages:
             result.data.attrs["averages"] = averages
         return result

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..interface.errors import NumericalError
-from .mean_field_kernels import Paths
+from .paths import Paths, Points
 from .task import FullBatchTask
 from .triangular_factors import TriangularFactors
 
@@ -87,7 +87,7 @@ def stacked(noises: Sequence[Noise], even: Array) -> Noise:
 
 @dataclass(eq=False)
 class NoisyKernels:
-    """MeanFieldKernels with noise. Levels g, families f, components c, columns D, sources s.
+    """Kernels with noise. Levels g, families f, components c, columns D, sources s.
 
     Realisations of the noise, where there are several, are the second axis.
 
@@ -136,7 +136,7 @@ class NoisyRecursion:
         self.base = self(Noise())
 
     def __call__(self, noise: Noise, given: NoisyKernels | None = None) -> NoisyKernels:
-        """MeanFieldKernels with `noise`; the dynamics behind them has the same kernels, or those `given`.
+        """Kernels with `noise`; the dynamics behind them has the same kernels, or those `given`.
 
         With given kernels this is one pass of a fixed-point iteration, without them its end: kernels of a step depend
         on those before alone.
@@ -184,9 +184,9 @@ class _State:
         self.unit_tau, self.unit_lam = np.zeros_like(own.tau), np.zeros_like(own.lam)
         # ( )_U and ( )ᵀ_u, with noise alone
         self.ahead, self.behind = np.zeros((F, G, *self.realisations, D, D)), np.zeros((F, G, *self.realisations, D, D))
-        own_h = h[:, 0] if recursion.targets is None else np.column_stack([h[:, 0], recursion.targets])
+        points = Points(h[:, 0], recursion.targets)
         self.paths = [
-            Paths(task, c, own_h, recursion.even, len(h), self.realisations) for c in range(len(task.weights))
+            Paths(task, c, points, recursion.even, len(h), self.realisations) for c in range(len(task.weights))
         ]
         self.moved = {c: w - recursion.even for c, w in noise.weights.items()}
 

@@ -11,6 +11,7 @@ import time as clock
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -29,10 +30,31 @@ from .initial_weights import with_weights
 from .task import FullBatchTask
 
 Array = NDArray[np.float64]
-Maker = Callable[[FullBatchTask, int, np.random.Generator], DataMatrix]
 GROUP = 2_000_000  # numbers in the arrays of one group of runs: about what a cache holds
 LARGEST = 2_500_000_000  # numbers in a data matrix
 STREAMS = {"micro": 11, "meso": 12, "alternative": 13, "perturbed": 14}  # so that scales have different samples
+
+
+class Process(NamedTuple):
+    """A way to train: its name, what makes the data matrices of a group of runs, and the numbers that a run holds."""
+
+    scale: str
+    matrices: Callable[[FullBatchTask, int, np.random.Generator], DataMatrix]
+    numbers: int
+
+
+class Observables(NamedTuple):
+    """What is recorded of runs at some steps.
+
+    Q (run, time, levels, K, K), A (run, time, levels, K, M+P): overlaps per level.
+    loss: mean loss of all samples, (run, time).
+    kernels: variables of two steps, with their dimensions.
+    """
+
+    Q: Array
+    A: Array
+    loss: Array
+    kernels: dict[str, tuple[tuple[str, ...], Array]]
 
 
 def whole_steps(problem_steps: int, times: ArrayLike | None) -> NDArray[np.int64]:
@@ -66,10 +88,8 @@ def train_full_batch(
             f"size: a data matrix of {start.size} x {task.samples} is {numbers * 8e-9:.0f} GB; use sample, which "
             "has the same law and forms no matrix"
         )
-    per_run = numbers + 2 * (start.size + task.samples) * task.D
-    return simulate(
-        "micro", ExplicitDataMatrix, task, times, runs, seed, per_run, levels=levels, kernels=kernels, progress=progress
-    )
+    process = Process("micro", ExplicitDataMatrix, numbers + 2 * (start.size + task.samples) * task.D)
+    return simulate(process, task, times, runs, seed, levels=levels, kernels=kernels, progress=progress)
 
 
 def sample_full_batch(
@@ -85,18 +105,8 @@ def sample_full_batch(
             f"steps: what a run of {task.D} columns asks of its {start.size} x {task.samples} matrix is "
             f"{per_run * 8e-9:.0f} GB; use fewer steps or a smaller size"
         )
-    return simulate(
-        "meso",
-        ConditionedDataMatrix,
-        task,
-        times,
-        runs,
-        seed,
-        per_run,
-        levels=levels,
-        kernels=kernels,
-        progress=progress,
-    )
+    process = Process("meso", ConditionedDataMatrix, per_run)
+    return simulate(process, task, times, runs, seed, levels=levels, kernels=kernels, progress=progress)
 
 
 def task_at_size(problem: Problem, start: Start, scale: str, times: ArrayLike | None = None) -> FullBatchTask:
@@ -120,18 +130,18 @@ def run_groups(runs: int, per_run: int) -> list[int]:
 
 
 def simulate(
-    scale: str, maker: Maker, task: FullBatchTask, times: ArrayLike | None, runs: int, seed: int, per_run: int, *,
-    levels: bool, kernels: bool, progress: bool,
+    process: Process, task: FullBatchTask, times: ArrayLike | None, runs: int, seed: int, *, levels: bool,
+    kernels: bool, progress: bool,
 ) -> Trajectory:  # fmt: skip
     """Run `runs` copies and record their overlaps and training errors at `times`."""
-    began = clock.perf_counter()
+    began, scale = clock.perf_counter(), process.scale
     runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
     stops = whole_steps(task.algorithm.steps, times)
     T, K, C = task.T, task.K, len(task.weights)
     numbers = runs * (T * task.start.gram.size + (2 * C * (T * K) ** 2 if kernels else 0))
     if numbers > 1e9:
         raise InputError(f"runs: {runs} runs would keep {numbers * 8e-9:.0f} GB; use fewer, or kernels=False")
-    groups = run_groups(runs, per_run)
+    groups = run_groups(runs, process.numbers)
     streams = np.random.SeedSequence([seed, STREAMS[scale]]).spawn(len(groups))
     hidden = None if progress else True
     bar = tqdm(total=runs * T, desc=scale, unit="step", unit_scale=True, delay=2, disable=hidden)
@@ -143,7 +153,7 @@ def simulate(
         rng = np.random.Generator(np.random.SFC64(streams[i]))
         with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is found by its size
             return descend(
-                task, maker(task, groups[i], rng), groups[i], rng, kernels=kernels,
+                task, process.matrices(task, groups[i], rng), groups[i], rng, kernels=kernels,
                 observe=lambda *_: tick(groups[i]),
             )  # fmt: skip
 
@@ -152,17 +162,19 @@ def simulate(
         parts = list(pool.map(one, range(len(groups))))
     reached = min(part.loss.shape[1] for part in parts)
     seconds = clock.perf_counter() - began
-    cost = f"{runs} x {reached} steps on {task.samples:,} samples, {seconds:.2g} s"
-    Q, A, loss = (np.concatenate([getattr(p, name)[:, :reached] for p in parts]) for name in ("Q", "A", "loss"))
+    part_of = "" if task.batches is None else f"{task.algorithm.batch_samples(task.samples):,} of "
+    cost = f"{runs} x {reached} steps on {part_of}{task.samples:,} samples, {seconds:.2g} s"
+    kept = stops[stops < reached]
+    Q, A, loss = (np.concatenate([getattr(p, name)[:, kept] for p in parts]) for name in ("Q", "A", "loss"))
     more: dict[str, tuple[tuple[str, ...], Array]] = {}
     if kernels:
         dims = ("run", "component", "step", "step_", "student", "student_")
         for name in ("V_theta", "V_omega"):
             more[name] = (dims, np.concatenate([getattr(p, name)[:, :, :reached, :reached] for p in parts]))
-    kept = stops[stops < reached]
     result = None
     if kept.size:
-        result = as_trajectory(scale, task, kept, Q[:, kept], A[:, kept], loss[:, kept], more, levels, seed, cost)
+        observables = Observables(Q, A, loss, more)
+        result = as_trajectory(scale, task, kept, observables, levels=levels, seed=seed, cost=cost)
     if reached == T:
         assert result is not None
         return result
@@ -173,7 +185,7 @@ def simulate(
     worst = max(part.largest for part in parts)
     raise NumericalError(
         f"{scale}: training diverged at step {reached}: an overlap Q reached {worst:.3g}; reduce rate (now "
-        f"{task.algorithm.rate:g}), or stop earlier",
+        f"{task.algorithm.rate_text}), or stop earlier",
         quantity="Q",
         time=float(reached),
         partial=result,
@@ -181,16 +193,17 @@ def simulate(
 
 
 def as_trajectory(
-    scale: str, task: FullBatchTask, steps: NDArray[np.int64], Q: Array, A: Array, loss: Array,
-    more: dict[str, tuple[tuple[str, ...], Array]], levels: bool, seed: int, cost: str, method: Method | None = None,
+    scale: str, task: FullBatchTask, steps: NDArray[np.int64], observables: Observables, *, levels: bool, seed: int,
+    cost: str, method: Method | None = None,
 ) -> Trajectory:  # fmt: skip
-    """A trajectory from overlaps per level, Q (run, time, levels, K, K) and A (run, time, levels, K, M+P).
+    """A trajectory from what was recorded at some steps.
 
     method: of averaging, for the generalisation error; the usual one by default.
     """
     start, M = task.start, task.M
+    Q, A = observables.Q, observables.A
     v = np.broadcast_to(start.v, (*Q.shape[:2], task.K))
-    return assemble(
+    result = assemble(
         scale,
         task.problem,
         start,
@@ -202,11 +215,15 @@ def as_trajectory(
         method or method_for(task.problem, start.u),
         levels=(Q, A) if levels else None,
         covariances=None if task.data.one_covariance else field_covariances(task, Q, A),
-        more={"training_error": (("run", "time"), loss), **more},
+        more={"training_error": (("run", "time"), observables.loss), **observables.kernels},
         units=STEPS,
         seed=seed,
         cost=cost,
     )
+    if task.counts is None:
+        return result
+    visited = task.algorithm.batch_samples(task.samples) * steps
+    return replace(result, data=result.data.assign_coords(samples=("time", visited, {"long_name": "samples visited"})))
 
 
 def field_covariances(task: FullBatchTask, Q: Array, A: Array) -> Array:

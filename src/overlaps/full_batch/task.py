@@ -26,6 +26,7 @@ from ..data.inputs import apportion
 from ..interface.errors import InputError
 from ..problem.start import Start
 from ..problem.statement import Problem
+from .batches import Batches
 
 Array = NDArray[np.float64]
 
@@ -108,6 +109,17 @@ class FullBatchTask:
         """m, of a start with a size."""
         assert self.counts is not None
         return int(self.counts.sum())
+
+    @cached_property
+    def batches(self) -> Batches | None:
+        """What steps use of the samples, or None where they use all of them."""
+        algorithm = self.algorithm
+        if algorithm.batch is None:
+            return None
+        draws, samples = algorithm.batch, 1.0
+        if self.counts is not None:
+            draws, samples = algorithm.batch_samples(self.samples), self.samples
+        return Batches(draws, samples, algorithm.replacement) if algorithm.replacement or draws < samples else None
 
     @cached_property
     def weights(self) -> Array:

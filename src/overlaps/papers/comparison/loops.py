@@ -66,6 +66,7 @@ def _train(
     assert start.student is not None and start.means is not None
     n = start.student.shape[1]
     m, t, s = algorithm.samples(n), algorithm.rate, algorithm.momentum
+    assert isinstance(t, float)
     classes = np.arange(m) % 2
     y = classes.astype(float)[:, None]
     X = rng.standard_normal((runs, n, m))
