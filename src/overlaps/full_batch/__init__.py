@@ -2,7 +2,8 @@
 
 `solve`, `sample` and `train` of a problem with `FullBatch` are the three scales; macro is dynamical mean-field theory.
 Besides the variables of every `Trajectory` its data have kernels of two steps each, with dimensions (run, component,
-step, step_, student, student_); δ = ∂loss/∂λ.
+step, step_, student, student_); δ = ∂loss/∂λ, times the multiplier of the sample where steps use a part of them
+(`overlaps.full_batch.batches`).
 
 | variable | meaning |
 |---|---|
