@@ -201,7 +201,7 @@ def test_weights_of_points_are_a_measure() -> None:
 
 def test_refusals() -> None:
     kinked = perceptron("square", 3, activation="relu")
-    with pytest.raises(ov.InputError, match=r"jump here.*dmft\.continued"):
+    with pytest.raises(ov.InputError, match=r"jump here.*full_batch\.continued"):
         ov.full_batch.fluctuations(kinked, short_start(kinked))
     levels = GENERAL["teacher"]
     with pytest.raises(ov.InputError, match="one_pass: it is done for one level, got 2"):
