@@ -53,7 +53,7 @@ def _at(levels: int, quick: bool) -> Row:
     cost = race({"solve": (lambda: found.append(ov.solve(problem, start, grid)), 1)}, repeats).cost("solve")
     mine = found[-1]
     motion = EquationOfMotion(problem, start, method_for(problem, start.u))
-    best = _attempt(motion, problem, start, grid, TIGHTEST, False)
+    best = _attempt(motion, problem, start, grid, TIGHTEST, False).result
     count = evaluations(mine)
     return Row(
         f"macro at 50 times to 10, L = {levels}, K = M = 2",
@@ -75,8 +75,7 @@ def evaluation(quick: bool = False) -> list[Row]:
     C, w, K = motion.covariance(y), np.concatenate([start.v, -start.u]), motion.K
     D, S, dv = np.empty((K, w.size)), np.empty((K, K)), np.empty(K)
     grid = np.array([1.0 if quick else 30.0])
-    integrate(motion, y, grid, 3e-12, DOP853)
-    count = motion.evaluations
+    count = integrate(motion, y, grid, 3e-12, DOP853).evaluations
 
     def averages() -> None:
         for _ in range(count):
@@ -115,7 +114,7 @@ def long_run(quick: bool = False) -> list[Row]:
     y = motion.pack(start.Q, start.R, start.v)
 
     def go(solver: type, last: float) -> Array:
-        return integrate(motion, y, np.array([last]), 3e-12, solver)
+        return integrate(motion, y, np.array([last]), 3e-12, solver).states
 
     result = race(
         {
@@ -157,16 +156,16 @@ def landing(quick: bool = False) -> list[Row]:
     ]
 
 
-def euler(motion: EquationOfMotion, y: Array, grid: Array, step: float) -> Array:
-    """States at the times of `grid` by explicit Euler steps of at most `step`."""
-    states, t = [], 0.0
+def euler(motion: EquationOfMotion, y: Array, grid: Array, step: float) -> tuple[Array, int]:
+    """States at the times of `grid` by explicit Euler steps of at most `step`, and how many these are."""
+    states, t, total = [], 0.0, 0
     for target in grid:
         count = max(1, int(np.ceil((target - t) / step)))
         for _ in range(count):
             y = y + (target - t) / count * motion(t, y)
-        t = float(target)
+        t, total = float(target), total + count
         states.append(y)
-    return np.array(states)
+    return np.array(states), total
 
 
 def against_euler(quick: bool = False) -> list[Row]:
@@ -177,13 +176,12 @@ def against_euler(quick: bool = False) -> list[Row]:
     how = method_for(problem, start.u)
     motion = EquationOfMotion(problem, start, how)
     y = motion.pack(start.Q, start.R, start.v)
-    truth = integrate(motion, y, grid, 1e-12)
+    truth = integrate(motion, y, grid, 1e-12).states
     wanted, step = 1e-2 if quick else 1e-4, 0.1
-    while (error := float(np.abs(euler(motion, y, grid, step) - truth).max() / np.abs(truth).max())) > wanted:
+    found, slow = euler(motion, y, grid, step)
+    while (error := float(np.abs(found - truth).max() / np.abs(truth).max())) > wanted:
         step /= 2
-    motion.evaluations = 0
-    euler(motion, y, grid, step)
-    slow = motion.evaluations
+        found, slow = euler(motion, y, grid, step)
     mine = ov.solve(problem, start, grid)
     fast = evaluations(mine)
     result = race(

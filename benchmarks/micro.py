@@ -54,7 +54,7 @@ def runner(problem: ov.Problem, start: ov.Start, steps: int, engine: str = "") -
     """A run of `steps` steps from `start`, by the engine the library chooses or by a given one."""
     weights = Weights(problem, start)
     if engine:
-        weights.engine = ENGINES[engine]
+        weights.way = ENGINES[engine]
 
     def go() -> None:
         weights.fresh(generator()).advance(steps)
@@ -69,11 +69,11 @@ def same_weights(size: int, students: int, steps: int, engine: str = "") -> floa
     assert start.student is not None and start.teacher is not None
     mine = Weights(problem, start).fresh(generator())
     if engine:
-        mine.engine = ENGINES[engine]
+        mine.way = ENGINES[engine]
     mine.advance(steps)
     W = start.student.copy()
-    obvious(W, start.teacher, start.v, start.u, problem.algorithm.rate, steps, generator())
-    return float(np.abs(W - mine.W).max())
+    obvious(W, start.teacher, start.v, start.u, problem.plain_sgd("the loop").rate, steps, generator())
+    return float(np.abs(W - mine.W[0]).max())
 
 
 def against_numpy(quick: bool = False) -> list[Row]:
@@ -86,7 +86,7 @@ def _against_numpy(size: int, students: int, quick: bool) -> Row:
     problem = committee(students)
     start = ov.draw(problem, size, scale=0.1)
     assert start.student is not None and start.teacher is not None
-    W, B, rate = start.student, start.teacher, problem.algorithm.rate
+    W, B, rate = start.student, start.teacher, problem.plain_sgd("the loop").rate
 
     def loop() -> None:
         obvious(W.copy(), B, start.v, start.u, rate, steps, np.random.default_rng(0))

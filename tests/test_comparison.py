@@ -98,7 +98,7 @@ class _Wrong:
         class Dropped(macro.EquationOfMotion):
             def __init__(self, *parts):
                 super().__init__(*parts)
-                self.phi = np.zeros_like(self.phi)  # the η² term is proportional to it
+                self.levels = self.levels._replace(noise=np.zeros(self.B))  # the η² term is proportional to it
 
         with pytest.MonkeyPatch.context() as patch:
             patch.setitem(macro.SYSTEMS, "levels", Dropped)

@@ -114,14 +114,14 @@ class GammaNotShared(Alternative):
 class NoSigmaInFactors(Alternative):
     def __init__(self, task: Any, runs: int, rng: Any, sigma: float, z: float) -> None:
         super().__init__(task, runs, rng, sigma, z)
-        self.asked.sigma = 0.1 * sigma
+        self.columns.sigma = 0.1 * sigma
 
 
 class StrictlyUpper(Alternative):
     """Without the diagonal blocks in the line of Q."""
 
     def gradient(self, omega: np.ndarray) -> np.ndarray:
-        f = self.asked
+        f = self.columns
         along = f.along_theta
 
         def strictly(C: np.ndarray) -> np.ndarray:

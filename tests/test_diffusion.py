@@ -54,7 +54,7 @@ def test_a_wrong_volatility_is_noticed(monkeypatch):
     chosen = CASES["softmax"]
     start = ov.draw(chosen, 1000, seed=1, scale=0.7)
     draw = Diffusion._noise
-    monkeypatch.setattr(Diffusion, "_noise", lambda self: 1.5 * draw(self))
+    monkeypatch.setattr(Diffusion, "_noise", lambda self, flow: 1.5 * draw(self, flow))
     chain = points(ov.sample(chosen, start, TIMES, runs=300, seed=1)).values
     limit = points(ov.sample(chosen, start, TIMES, runs=60, seed=1, method="diffusion")).values
     alive = chain.std(0) > 1e-9
@@ -98,7 +98,7 @@ def test_noise_too_large_for_a_diffusion_is_an_error(monkeypatch):
     chosen = problem("erf", 3, 1)
     start = ov.draw(chosen, 10, seed=0, scale=0.3)
     draw = Diffusion._noise
-    monkeypatch.setattr(Diffusion, "_noise", lambda self: 30 * draw(self))
+    monkeypatch.setattr(Diffusion, "_noise", lambda self, flow: 30 * draw(self, flow))
     with pytest.raises(ov.NumericalError, match="no weights have the overlaps at time") as caught:
         ov.sample(chosen, start, [1.0, 5.0], runs=2, method="diffusion")
     assert caught.value.quantity == "Q" and 0 < caught.value.time <= 5

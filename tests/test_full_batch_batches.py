@@ -15,7 +15,7 @@ from scipy import stats
 from scipy.special import expit
 
 import overlaps as ov
-from full_batches import LEVEL, committee, p_of_kernels, paper, three_classes
+from full_batches import LEVEL, committee, p_of_kernels, paper, small_start, three_classes
 from overlaps.full_batch import batches, paths
 from overlaps.full_batch.batches import Batches
 from overlaps.full_batch.data_matrices import ExplicitDataMatrix
@@ -225,6 +225,22 @@ def test_the_comparison_theorem_holds_with_batches() -> None:
     start = ov.Start.from_weights(problem, student=[[1.0, 0.5]])
     found = ov.full_batch.check_theorem(problem, start, sigma=0.3, z=1.0, seed=3)
     assert found.verdict == "holds in law", found
+
+
+def test_continuation_is_training_with_batches() -> None:
+    """m Var at z² = −1 against runs of training, to 4.5 standard errors (1e-4 in all); that at z = 0 is not it."""
+    problem, m, runs = paper("softplus", "square", steps=4, rate=0.4, method="gd", batch=0.3), 200, 1500
+    start = small_start(problem, m)
+    found = ov.full_batch.continued(problem, start, [2, 4], runs=runs, seed=1, progress=False)
+    data = ov.sample(problem, start, [2, 4], runs=runs, seed=2, progress=False).data
+    scores: dict[float, list[float]] = {-1.0: [], 0.0: []}
+    for name in ("training_error", "Q", "m"):
+        squares = m * (data[name] - data[name].mean("run")) ** 2
+        for z2, kept in scores.items():
+            at = found.sel(z2=z2)
+            error = np.sqrt(at[f"variance_{name}_se"] ** 2 + squares.var("run", ddof=1) / runs)
+            kept += np.ravel(np.abs(at[f"variance_{name}"] - squares.mean("run")) / error).tolist()
+    assert max(scores[-1.0]) < 4.5 < max(scores[0.0])
 
 
 def test_samples_are_counted(tmp_path: Any) -> None:

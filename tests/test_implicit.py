@@ -42,7 +42,7 @@ def test_linear_solver_inverts_the_jacobian(activation, shift, K, M, train_reado
         x[-K:] = 0
     small = 1e-6
     Jx = (motion(0.0, y + small * x) - motion(0.0, y - small * x)) / (2 * small)
-    solved = implicit.Linearised(motion, y).solve(shift, shift * x - Jx)
+    solved = implicit.Linearised(motion, 0.0, y).solve(shift, shift * x - Jx)
     np.testing.assert_allclose(solved, x, atol=2e-5 if activation == "relu" else 2e-6)
 
 
@@ -108,9 +108,9 @@ def test_no_more_is_claimed_than_is_known() -> None:
     result = ov.solve(p, start, times)
     how = method_for(p, start.u)
     motion = EquationOfMotion(p, start, how)
-    states = macro.integrate(motion, motion.pack(start.Q, start.R, start.v), times, 1e-13, macro.DOP853)
-    Q = np.array([motion.covariance(y)[:2, :2] for y in states])
-    assert motion.implicit is False
+    solution = macro.integrate(motion, motion.pack(start.Q, start.R, start.v), times, 1e-13, macro.DOP853)
+    Q = np.array([motion.covariance(y)[:2, :2] for y in solution.states])
+    assert solution.implicit is False
     assert np.abs(Q - result.data["Q"].values[0]).max() < result.accuracy("Q") < 1e-9
 
 

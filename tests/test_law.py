@@ -125,7 +125,8 @@ def test_blocked_and_direct_training_take_the_same_steps(case):
     ends = []
     for engine in (engines.direct, engines.blocked):
         run = template.fresh(np.random.Generator(np.random.SFC64(5)))
-        run.engine = engine
+        assert run.way is engines.direct  # what two or three units are trained by
+        run.way = engine
         run.advance(101)
         ends.append((run.W, run.v))
     np.testing.assert_allclose(ends[0][0], ends[1][0], rtol=0, atol=1e-12)
@@ -137,7 +138,7 @@ class HalfTheNoise(Chain):
 
     def __init__(self, problem: ov.Problem, start: ov.Start) -> None:
         super().__init__(problem, start)
-        self.rest = np.maximum(self.rest // 2, 1)
+        self.frame = self.frame._replace(rest=np.maximum(self.frame.rest // 2, 1))
 
 
 def test_halving_the_noise_is_rejected(monkeypatch):
@@ -158,7 +159,7 @@ def test_inputs_seven_per_cent_too_short_are_rejected(monkeypatch):
     class Shorter(Chain):
         def __init__(self, problem: ov.Problem, start: ov.Start) -> None:
             super().__init__(problem, start)
-            self.root = self.root * 0.93
+            self.frame = self.frame._replace(root=self.frame.root * 0.93)
 
     chosen = CASES["isotropic"]
     start, micro = runs_of(chosen)
@@ -172,7 +173,7 @@ def test_taking_the_wrong_mean_is_rejected(monkeypatch):
     class Exchanged(Chain):
         def __init__(self, problem: ov.Problem, start: ov.Start) -> None:
             super().__init__(problem, start)
-            self.fixed = self.fixed[:, [1, 0, 2]]
+            self.frame = self.frame._replace(fixed=self.frame.fixed[:, [1, 0, 2]].copy())
 
     chosen = CASES["softmax on three classes"]
     start, micro = runs_of(chosen, runs=120)

@@ -277,7 +277,7 @@ def test_what_a_hidden_manifold_cannot_do_says_why() -> None:
         ov.train(problem, start, [1.0], runs=1, observe=ov.spectra.Observer(), progress=False)
     with pytest.raises(ov.InputError, match="reads the latent"):
         ov.spectra.population(problem, start)
-    with pytest.raises(ov.InputError, match="same inputs"):
+    with pytest.raises(ov.InputError, match="same Gaussian inputs of mean zero"):
         ov.laws.plateau(problem)
     with pytest.raises(ov.InputError, match="teacher: these inputs carry no labels"):
         ov.Problem(data=ov.HiddenManifold(latent_ratio=0.5), student=ov.Committee(2), algorithm=ov.OnlineSGD(0.2))

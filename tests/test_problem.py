@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import overlaps as ov
+from overlaps import schedules
 from problems import problem
 
 # --- TOML ------------------------------------------------------------------------------------------------------------
@@ -215,9 +216,11 @@ def test_equal_problems_are_equal_and_hash_alike() -> None:
 
 
 def test_rate_of_the_readout() -> None:
-    assert problem().readout_rate == 0
-    assert problem(train_readout=True, rate=0.3).readout_rate == 0.3
-    assert problem(train_readout=True, rate=0.3, readout_rate=0.0).readout_rate == 0
+    assert problem().update.readout_rate is None
+    assert not np.any(problem().update.flow(0.0).P_readout)
+    assert problem(train_readout=True, rate=0.3).update.readout_rate == schedules.Constant(0.3)
+    assert problem(train_readout=True, rate=0.3).update.flow(0.0).P_readout == 0.3
+    assert problem(train_readout=True, rate=0.3, readout_rate=0.0).update.flow(0.0).P_readout == 0
 
 
 # --- functions written by users --------------------------------------------------------------------------------------

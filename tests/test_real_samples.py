@@ -94,7 +94,7 @@ def test_refusals() -> None:
         ov.draw(problem(), 7)
     with pytest.raises(ov.InputError, match="digest: expected text"):
         ov.Samples(X, True, 3)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ov.InputError, match=r"data: expected GaussianInputs or .*Samples, got array"):
+    with pytest.raises(ov.InputError, match=r"data: expected GaussianInputs or .*Samples\b.*, got array"):
         problem(X)
     with pytest.raises(ov.InputError, match="start: micro needs weights"):
         p = problem(units=1)
@@ -110,14 +110,14 @@ def by_hand(p: ov.Problem, start: ov.Start, steps: int, run: int) -> tuple[np.nd
     rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([5, 1]).spawn(run + 1)[run]))
     rows, N = p.data.rows, start.student.shape[1]
     W, v = start.student.copy(), start.v.copy()
-    rate, decay = p.algorithm.rate, p.algorithm.decay
+    rate, decay, readout_rate = p.algorithm.rate, p.algorithm.decay, p.algorithm.readout_rate
     for _ in range(steps):
         x = rows[rng.integers(0, len(rows))]
         noise = p.label_noise * rng.standard_normal() if p.label_noise else 0.0
         lam = W @ x / np.sqrt(N)
         miss = v @ erf(lam / np.sqrt(2)) - start.u @ erf(start.teacher @ x / np.sqrt(2 * N)) - noise
         slope = np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2)
-        new_v = (1 - p.readout_rate * decay / N) * v - p.readout_rate / N * miss * erf(lam / np.sqrt(2))
+        new_v = (1 - readout_rate * decay / N) * v - readout_rate / N * miss * erf(lam / np.sqrt(2))
         W = (1 - rate * decay / N) * W - rate / np.sqrt(N) * miss * np.outer(v * slope, x)
         v = new_v if p.student.train_readout else v
     return W, v

@@ -1,4 +1,4 @@
-"""Mixtures of latents: weak ones by levels, strong ones by the conditional equations."""
+"""Mixtures of latents: weak ones by levels, strong ones by equations of their own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import overlaps as ov
 from manifolds import DATA, apart, hidden, reference, rms
 from overlaps.averages import method_for
 from overlaps.data.latent import Conditional
-from overlaps.online import strong_mixture as conditional
+from overlaps.online import strong_mixture
 from overlaps.online.strong_mixture import WEAK, Drift, _Run
 
 NAMES = ("Q", "R", "v")
@@ -48,7 +48,7 @@ def test_training_on_a_weak_mixture_follows_the_levels() -> None:
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5])
-def test_conditional_equations_are_the_levels_where_both_hold(decay: float) -> None:
+def test_equations_of_strong_mixtures_are_the_levels_where_both_hold(decay: float) -> None:
     """A standard latent: the two systems share nothing but the averages and the covariance."""
     problem = ov.Problem(
         data=ov.HiddenManifold(latent_ratio=0.5),
@@ -58,7 +58,7 @@ def test_conditional_equations_are_the_levels_where_both_hold(decay: float) -> N
     )
     start, times = ov.draw(problem, 150, seed=1), [0.5, 3.0, 12.0]
     levels = ov.solve(problem, start, times)
-    given = ov.solve(problem, start, times, system="conditional")
+    given = ov.solve(problem, start, times, system="strong-mixture")
     for name in (*NAMES, "error"):
         assert apart(levels.data[name], given.data[name]) < 2 * given.accuracy(name) + 1e-5
         assert given.accuracy(name) < 3e-3
@@ -92,7 +92,7 @@ def test_what_one_covariance_for_all_components_costs(seed: int) -> None:
         start, times = ov.draw(problem, 200, seed=1), [1.0, 5.0, 20.0]
         assert problem.data.at(200).strength < WEAK
         levels = ov.solve(problem, start, times)
-        given = ov.solve(problem, start, times, system="conditional")
+        given = ov.solve(problem, start, times, system="strong-mixture")
         off.append(max(apart(levels.data[name], given.data[name]) for name in (*NAMES, "error")))
     assert off[0] < WEAK**2 and off[1] < 0.15 * WEAK**2
 
@@ -113,7 +113,7 @@ def test_strong_mixtures_are_the_reference(kind: str, monkeypatch: pytest.Monkey
     The reference leaves out the fluctuations of the fast means, and took steps of the others whose error it states,
     .0013 for Q; its four runs of training have standard errors of .002 for Q, .0015 for R and v.
     """
-    monkeypatch.setattr(Drift, "_means", lambda self, M, each: np.zeros_like(M))
+    monkeypatch.setattr(Drift, "_means", lambda self, M, each, noise: np.zeros_like(M))
     with np.load(DATA / f"r000_gm_{kind}.npz") as file:
         kept = dict(file)
     latent = Known(components=kept["ps"].size)
@@ -127,7 +127,7 @@ def test_strong_mixtures_are_the_reference(kind: str, monkeypatch: pytest.Monkey
 
 
 def _follows(problem: ov.Problem, size: int, times: list[float], runs: int) -> dict[str, tuple[float, float, float]]:
-    """For each variable rms of training − conditional, rms of training − Gaussian equations, and standard error."""
+    """For each variable rms of training − these equations, rms of training − Gaussian equations, and standard error."""
     start = ov.draw(problem, size, seed=2)
     plain = ov.Problem(
         data=ov.HiddenManifold(
@@ -158,7 +158,7 @@ def _follows(problem: ov.Problem, size: int, times: list[float], runs: int) -> d
     ],
     ids=["strong", "standardised", "coordinate"],
 )
-def test_training_on_strong_mixtures_follows_the_conditional_equations(
+def test_training_on_strong_mixtures_follows_their_equations(
     activation: str, latent: ov.LatentMixture
 ) -> None:
     """Within a few standard errors and the fluctuations of fast means, and far nearer than the Gaussian equations."""
@@ -184,7 +184,7 @@ def test_fluctuations_of_fast_means_count_at_large_rates(monkeypatch: pytest.Mon
         return ov.compare(theory, runs, level=1e-3, resolve=0.3, finite_size=False).verdict
 
     assert agrees() == "agrees"
-    monkeypatch.setattr(Drift, "_means", lambda self, M, each: np.zeros_like(M))
+    monkeypatch.setattr(Drift, "_means", lambda self, M, each, noise: np.zeros_like(M))
     assert agrees() == "disagrees"
 
 
@@ -255,10 +255,10 @@ def test_refusals() -> None:
         gaussian = ov.Problem(
             data=ov.GaussianInputs(), teacher=ov.Committee(1), student=ov.Committee(1), algorithm=ov.OnlineSGD(0.1)
         )
-        ov.solve(gaussian, ov.draw(gaussian, 20), [1.0], system="conditional")
+        ov.solve(gaussian, ov.draw(gaussian, 20), [1.0], system="strong-mixture")
     loaded = ov.Start.from_overlaps(hidden(), np.eye(2), np.zeros((2, 2)), np.eye(2))
     with pytest.raises(ov.InputError, match="follow weights"):
-        ov.solve(hidden(), loaded, [1.0], system="conditional")
+        ov.solve(hidden(), loaded, [1.0], system="strong-mixture")
     with pytest.raises(ov.InputError, match="use draw"):
         ov.Start.from_overlaps(problem, np.eye(2), np.zeros((2, 2)), np.eye(2))
     fast = ov.Problem(
@@ -274,17 +274,17 @@ def test_refusals() -> None:
 def test_work_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = hidden(latent=ov.LatentMixture(2, 3.0))
     start = ov.draw(problem, 60, seed=1)
-    monkeypatch.setattr(conditional, "BUDGET", 50)
+    monkeypatch.setattr(strong_mixture, "BUDGET", 50)
     with pytest.raises(ov.NumericalError, match="50 evaluations of the averages did not suffice") as caught:
         ov.solve(problem, start, [0.01, 10.0])
     assert caught.value.partial is not None and caught.value.partial.time.size == 1
-    monkeypatch.setattr(conditional, "LARGEST", 1e4)
+    monkeypatch.setattr(strong_mixture, "LARGEST", 1e4)
     with pytest.raises(ov.InputError, match="size of at most 50"):
         ov.solve(problem, start, [0.01, 10.0])
 
 
 def test_fluctuations_that_diverge_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conditional, "LEAP", np.inf)
+    monkeypatch.setattr(strong_mixture, "STEP_RATIO", np.inf)
     problem = ov.Problem(
         data=ov.HiddenManifold(latent_ratio=0.5, latent=ov.LatentMixture(2, 3.0)),
         teacher=ov.Committee(2, "linear"),

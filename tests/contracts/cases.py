@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import overlaps as ov
+from overlaps import algorithms
 from overlaps.activations import BUILT_IN as ACTIVATIONS
-from overlaps.algorithms import GiantStep
 from overlaps.data import models
 from overlaps.interface.folder import modules
 from overlaps.losses import BUILT_IN as LOSSES
@@ -24,10 +24,12 @@ from overlaps.trajectory.points import points, relabelled
 MODELS = {module.MODEL.__name__: module for module in modules(models.__name__).values()}
 EXAMPLES = {f"{name}-{i}": data for name, module in MODELS.items() for i, data in enumerate(module.examples())}
 NETWORKS = {kind.__name__: kind for role in ("student", "teacher") for kind in ROLES[role]}
-ALGORITHMS = {kind.__name__: kind for kind in (*ROLES["algorithm"], GiantStep)}
+TRAINING = {m.ALGORITHM.__name__: m for m in modules(algorithms.__name__).values() if hasattr(m, "ALGORITHM")}
+ALGORITHM_EXAMPLES = {f"{name}-{i}": a for name, module in TRAINING.items() for i, a in enumerate(module.examples())}
+GIANT_STEPS = 1
 
 BUDGET = 2e-4  # a fifth of that of the whole suite
-LEVEL = BUDGET / (3 * sum(map(len, (ACTIVATIONS, LOSSES, EXAMPLES, NETWORKS, ALGORITHMS))))
+LEVEL = BUDGET / (3 * (sum(map(len, (ACTIVATIONS, LOSSES, EXAMPLES, NETWORKS, ALGORITHM_EXAMPLES))) + GIANT_STEPS))
 TIMES = (0.5, 1.03, 4.0)
 
 

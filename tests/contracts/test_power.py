@@ -28,6 +28,28 @@ def test_theory_without_the_noise_of_sgd_is_rejected(monkeypatch: pytest.MonkeyP
         tends_to_theory(PLAIN)
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (ov.OnlineSGD(0.6, batch=8), ov.OnlineSGD(0.6)),
+        (ov.OnlineSGD(0.05, momentum=0.9), ov.OnlineSGD(0.05)),
+        (ov.OnlineSGD(0.08, momentum=0.9), ov.OnlineSGD(0.08, momentum=0.89)),
+        (ov.OnlineSGD(0.5, memory=2.0), ov.OnlineSGD(0.5)),
+        (ov.OnlineSGD(0.5, memory=2.0), ov.OnlineSGD(0.5, memory=1.7)),
+        (ov.OnlineSGD(ov.Schedule([0.0, 2.0], [0.2, 0.8])), ov.OnlineSGD(ov.Schedule([0.0, 2.0], [0.26, 0.74]))),
+    ],
+    ids=["batch", "momentum", "a little less momentum", "memory", "a shorter memory", "schedule"],
+)
+def test_theory_of_another_algorithm_is_rejected(
+    right: ov.OnlineSGD, wrong: ov.OnlineSGD, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Theory that forgets a part of the step, or has it a little otherwise."""
+    solve = ov.solve
+    monkeypatch.setattr(ov, "solve", lambda p, *args, **more: solve(replace(p, algorithm=wrong), *args, **more))
+    with pytest.raises(AssertionError):
+        tends_to_theory(replace(PLAIN, algorithm=right), size=4000)
+
+
 def test_a_chain_at_another_rate_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
     """By a tenth."""
     right = ov.sample

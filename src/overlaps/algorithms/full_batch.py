@@ -71,11 +71,7 @@ class FullBatch:
     batch: float | None = None
     replacement: bool = False
     readout_rate: ClassVar[None] = None
-    engine: ClassVar[tuple[str, str, str]] = (
-        "full_batch.engine",
-        "full_batch.engine",
-        "full_batch.engine",
-    )
+    engine: ClassVar[tuple[str, str, str]] = ("full_batch.engine", "full_batch.engine", "full_batch.engine")
     draws_samples: ClassVar[bool] = True
     plain: ClassVar[bool] = False  # laws of one-pass training do not know it
 

@@ -123,15 +123,15 @@ class Alternative:
     """ψ of a group of runs, in place of a data matrix (`overlaps.full_batch.data_matrices`)."""
 
     def __init__(self, task: FullBatchTask, runs: int, rng: np.random.Generator, sigma: float, z: float) -> None:
-        self.asked = WeightsAndDuals("alternative", task, runs, sigma)
+        self.columns = WeightsAndDuals("alternative", task, runs, sigma)
         self.rng, self.sigma, self.z = rng, sigma, z
-        C, N = self.asked.r.shape
-        self.roots = np.sqrt(self.asked.r)[:, :, None]
-        self.G, self.H = np.zeros((runs, C, N, 0)), np.zeros((runs, self.asked.m, 0))  # R^{1/2} G, and H
+        C, N = self.columns.r.shape
+        self.roots = np.sqrt(self.columns.r)[:, :, None]
+        self.G, self.H = np.zeros((runs, C, N, 0)), np.zeros((runs, self.columns.m, 0))  # R^{1/2} G, and H
         self.W, self.Gamma = rng.standard_normal((2, runs, C, task.D, task.D))
 
     def fields(self, theta: Array) -> Array:
-        f = self.asked
+        f = self.columns
         new = f.add_weights(theta)
         done, stop = new.start, new.stop
         self.H = np.concatenate([self.H, self.rng.standard_normal((len(theta), f.m, stop - done))], axis=2)
@@ -144,7 +144,7 @@ class Alternative:
         return out
 
     def gradient(self, omega: Array) -> Array:
-        f = self.asked
+        f = self.columns
         new = f.add_duals(omega)
         stop = new.stop
         new_noise = self.rng.standard_normal((len(omega), *self.roots.shape[:2], stop - new.start))
@@ -159,22 +159,22 @@ class Perturbed:
     """φ′ of a group of runs: a data matrix whose answers are perturbed."""
 
     def __init__(self, task: FullBatchTask, runs: int, rng: np.random.Generator, sigma: float, z: float) -> None:
-        self.asked = WeightsAndDuals("perturbed", task, runs, sigma)
+        self.columns = WeightsAndDuals("perturbed", task, runs, sigma)
         self.X = ExplicitDataMatrix(task, runs, rng)
         self.rng, self.sigma = rng, sigma
-        self.strength = np.sqrt((1 + z**2) / self.asked.m)
-        self.spread = sigma * np.sqrt(self.asked.r.sum(0) / self.asked.m)[:, None]
-        self.Gamma = rng.standard_normal((runs, len(self.asked.r), task.D, task.D))
+        self.strength = np.sqrt((1 + z**2) / self.columns.m)
+        self.spread = sigma * np.sqrt(self.columns.r.sum(0) / self.columns.m)[:, None]
+        self.Gamma = rng.standard_normal((runs, len(self.columns.r), task.D, task.D))
 
     def fields(self, theta: Array) -> Array:
-        f = self.asked
+        f = self.columns
         new = f.add_weights(theta)
         C = np.swapaxes(self.Gamma[..., : new.stop, : new.start], 2, 3) @ f.A_theta[..., new]
         out = self.X.fields(theta) + self.strength * f.along_omega(C)
         return out + self.sigma * self.rng.standard_normal(out.shape)
 
     def gradient(self, omega: Array) -> Array:
-        f = self.asked
+        f = self.columns
         new = f.add_duals(omega)
         C = self.Gamma[..., : new.stop, : new.stop] @ f.A_omega[..., new]
         out = self.X.gradient(omega) + self.strength * f.along_theta(C)

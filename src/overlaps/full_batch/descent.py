@@ -88,7 +88,7 @@ def descend(
             if not np.isfinite(losses.sum() + delta.sum()):
                 raise NumericalError(
                     f"training: the loss or its gradient is not a finite number at step {l}; reduce rate (now "
-                    f"{task.algorithm.rate_text}), or look at the loss",
+                    f"{task.algorithm.rate_text}), or check the loss",
                     quantity="training_error",
                     time=float(l),
                 )
