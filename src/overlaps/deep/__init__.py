@@ -6,8 +6,8 @@
   rank alike?
 - `train_metric`: many classes, normalised softmax; does Recall@1 of an unseen class go with its alignment?
 
-Images need nothing more than the library does; networks need JAX, the extra ``overlaps[deep]``. Names
-are loaded when first used.
+Images need nothing more than the library does; networks need JAX, the extra ``overlaps[deep]``. Names are loaded when
+first used; which name is defined in which module is stated in ``__init__.pyi`` alone.
 
 >>> import overlaps.deep as deep
 >>> images = deep.Images.from_arrays([[[0.0, 1.0]], [[0.5, 0.5]], [[1.0, 0.0]]], ["left", "right", "left"])
@@ -17,51 +17,21 @@ Images(3 images of 1 x 2 x 1, 2 classes with 1 to 2 images)
 
 from __future__ import annotations
 
-import importlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import lazy_loader
 
 from ..interface.errors import MissingExtraError, unknown
-from .archives import read_cars196, read_cub200
-from .images import Images, digits, read_folder
 
-if TYPE_CHECKING:
-    from .metric import MetricTraining as MetricTraining
-    from .metric import train_metric as train_metric
-    from .networks import Convolutional as Convolutional
-    from .networks import Residual as Residual
-    from .pair import PairTraining as PairTraining
-    from .pair import train_pair as train_pair
-
-_HOME = {
-    "Convolutional": "networks",
-    "MetricTraining": "metric",
-    "PairTraining": "pair",
-    "Residual": "networks",
-    "train_metric": "metric",
-    "train_pair": "pair",
-}
 _EXTRA = {"jax", "jaxlib", "equinox", "optax"}
-
-__all__ = [
-    "Convolutional",
-    "Images",
-    "MetricTraining",
-    "PairTraining",
-    "Residual",
-    "digits",
-    "read_cars196",
-    "read_cub200",
-    "read_folder",
-    "train_metric",
-    "train_pair",
-]
+_load, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _HOME:
+    if name not in __all__:
         raise AttributeError(str(unknown("name in overlaps.deep:", name, __all__)))
     try:
-        return getattr(importlib.import_module(f".{_HOME[name]}", __name__), name)
+        return _load(name)
     except ModuleNotFoundError as error:
         if (error.name or "").split(".")[0] not in _EXTRA:
             raise
@@ -69,7 +39,3 @@ def __getattr__(name: str) -> Any:
             f"{name}: deep networks need jax, equinox and optax, and there is no {error.name}",
             "make setup-deep in a checkout, or pip install 'overlaps[deep]' from where you got overlaps",
         ) from None
-
-
-def __dir__() -> list[str]:
-    return __all__

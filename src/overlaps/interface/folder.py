@@ -1,6 +1,7 @@
-"""A kind is a folder, one of the kind is a file in it: what a folder holds, by name.
+"""Folders that list their own files: what every module of a folder defines, by name.
 
-So a new activation, loss, data model or paper is one new file, which nothing else has to list.
+Each activation, loss, data model, schedule, algorithm and paper is a file or folder of its own. A new one is found here
+by looking into the folder, so that no other file has to list it.
 """
 
 from __future__ import annotations

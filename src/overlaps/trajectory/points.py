@@ -1,4 +1,4 @@
-"""Statistics shared by comparison and scaling: trajectories as columns of points, and fits of power laws in N.
+"""Statistics of verdicts and finite-size scaling: trajectories as columns of points, and fits of power laws in N.
 
 A *point* is one entry of one variable at one time (Q counted once per unordered pair). Runs are independent rows, so
 standard errors and bootstrap resampling go over rows, however strongly points depend on each other.

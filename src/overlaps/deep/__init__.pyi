@@ -1,0 +1,11 @@
+from .archives import read_cars196 as read_cars196
+from .archives import read_cub200 as read_cub200
+from .images import Images as Images
+from .images import digits as digits
+from .images import read_folder as read_folder
+from .metric import MetricTraining as MetricTraining
+from .metric import train_metric as train_metric
+from .networks import Convolutional as Convolutional
+from .networks import Residual as Residual
+from .pair import PairTraining as PairTraining
+from .pair import train_pair as train_pair
