@@ -203,6 +203,9 @@ def test_nowhere_to_keep_code(home: str, filled: tuple[Path, dict[str, float]], 
 CHANGES = {
     "results cannot be taken apart": "import numba.core.compiler as c; del c.CompileResult._reduce",
     "results are built otherwise": "import numba.core.compiler as c; c.CompileResult._rebuild = None",
+    "functions are numbered otherwise": (
+        "import numba.core.bytecode as b; b.FunctionIdentity._unique_ids = iter(range(1, 10**9))"
+    ),
     "dispatchers ask otherwise": (
         "import numba.core.dispatcher as d; d.Dispatcher._cache = property(lambda s: d.NullCache(), lambda s, v: None)"
     ),
@@ -218,6 +221,32 @@ def test_numba_has_changed(change: str, filled: tuple[Path, dict[str, float]], t
         compiled, found, heard = told("erf", tmp_path, CHANGES[change] + "\n")
         assert compiled > 0 and found == filled[1] and len(heard) <= 1
         assert all("every process compiles anew: Numba" in words for words in heard)
+
+
+# The gradients of committees of several activations, which differ in nothing but the functions they call.
+GRADIENTS = """
+import sys, numpy as np, overlaps as ov
+from overlaps.full_batch.task import FullBatchTask
+data, descent = ov.GaussianMixture(gram=[[1.0]], labels=[3]), ov.FullBatch(2, 0.1)
+for g in sys.argv[1:]:
+    problem = ov.Problem(data=data, student=ov.Committee(1, g), algorithm=descent)
+    task = FullBatchTask(problem, ov.Start.from_overlaps(problem, [[1.0]]))
+    print(g, task.duals(np.array([[2.0]]), np.zeros((1, 0)), np.array([3]), np.zeros(1))[0].item())
+"""
+
+
+def gradients(where: Path, *activations: str) -> list[str]:
+    settings = os.environ | {code_cache.VARIABLE: str(where)}
+    command = [sys.executable, "-c", GRADIENTS, *activations]
+    return subprocess.run(command, capture_output=True, text=True, check=True, env=settings).stdout.splitlines()
+
+
+def test_code_of_several_processes_does_not_mix(tmp_path: Path) -> None:
+    """Functions of one name compiled by different processes stay apart in a process that loads them all."""
+    names = ["tanh", "linear", "relu"]
+    apart = [line for name in names for line in gradients(tmp_path, name)]
+    assert gradients(tmp_path, *names) == apart
+    assert gradients(tmp_path, *reversed(names)) == apart[::-1]
 
 
 def test_old_versions_are_removed_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

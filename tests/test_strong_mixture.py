@@ -158,9 +158,7 @@ def _follows(problem: ov.Problem, size: int, times: list[float], runs: int) -> d
     ],
     ids=["strong", "standardised", "coordinate"],
 )
-def test_training_on_strong_mixtures_follows_their_equations(
-    activation: str, latent: ov.LatentMixture
-) -> None:
+def test_training_on_strong_mixtures_follows_their_equations(activation: str, latent: ov.LatentMixture) -> None:
     """Within a few standard errors and the fluctuations of fast means, and far nearer than the Gaussian equations."""
     found = _follows(hidden(activation, latent=latent), 300, [0.5, 2.0, 8.0], runs=8)
     for near, _, error in found.values():

@@ -102,7 +102,7 @@ class Activation:
     @cached_property
     def curvature(self) -> Any:
         """g'' as a Numba function, by differences of g' that do not cross a kink."""
-        from numba import njit
+        from ..compiled.symbols import njit
 
         dg, kinks, step = self.compiled[1], (*self.kinks, math.inf), 1e-5
 
@@ -124,11 +124,12 @@ def _plain(function: Scalar) -> Scalar:
 
 def compile_plain(function: Callable[..., Any], name: str, signature: str) -> Any:
     """Compile a user's plain function for arguments of that Numba signature, or say why it cannot be."""
-    import numba
     from numba.core.errors import NumbaError
 
+    from ..compiled.symbols import njit
+
     try:
-        compiled = numba.njit(function, error_model="numpy")
+        compiled = njit(function, error_model="numpy")
         compiled.compile(signature)
     except (TypeError, NumbaError) as error:
         lines = [line.strip() for line in str(error).splitlines()]

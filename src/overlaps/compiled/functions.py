@@ -7,8 +7,9 @@ in every process, so it is passed as a `named.Named`, whose type is its name, an
 Functions of a user's own have no name to go by, and their code is not kept.
 
 This rests on parts of Numba that are not promised to stay: how a dispatcher asks for kept code, how a result of
-compilation is taken apart, and the types of functions. Where one of them has changed, code is compiled in every
-process, named functions are passed as any others are, and a warning says so once; the results are the same.
+compilation is taken apart, how functions are numbered (`overlaps.compiled.symbols`), and the types of functions. Where
+one of them has changed, code is compiled in every process, named functions are passed as any others are, and a warning
+says so once; the results are the same.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from hashlib import sha256
 from typing import Any
 
 import numba
-from numba import njit
 
 from . import code_cache
 from .named import Named, named
+from .symbols import KEEPS, njit
 
 Own = type(njit(lambda: None))  # of functions compiled from a user's own
 
@@ -42,6 +43,8 @@ class Kept:
 
     def load_overload(self, signature: Any, context: Any) -> Any:
         """The result of compiling for this signature, or None."""
+        if not KEEPS:
+            return None
         name = ""
         try:
             from numba.core.compiler import CompileResult
@@ -61,6 +64,9 @@ class Kept:
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep the result of compiling for this signature, unless it points to memory of this process."""
+        if not KEEPS:
+            code_cache.warn_once(f"Numba {numba.__version__} numbers its functions in another way")
+            return
         try:
             from numba.core.serialize import dumps
 

@@ -97,7 +97,7 @@ class _Elementwise:
 
         loop = np.frompyfunc(guarded, 1, 1)
         if isinstance(plain, FunctionType):
-            from numba import vectorize
+            from ..compiled.symbols import vectorize
 
             try:
                 compiled = vectorize(["float64(float64)"], nopython=True)(plain)

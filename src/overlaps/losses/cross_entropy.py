@@ -26,7 +26,7 @@ class CrossEntropy:
 @cache
 def _compiled() -> dict[str, Any]:
     """Gradient, value and second derivatives; there is no readout."""
-    from numba import njit
+    from ..compiled.symbols import njit
 
     @njit
     def logsum(lam):  # pragma: no cover - compiled

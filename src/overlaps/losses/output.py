@@ -78,7 +78,7 @@ def _scalar(function: Outer, name: str) -> Any:
 @cache
 def target_of(teacher: Activation | None) -> Any:
     """The compiled target without noise, ``target(ν, c, u)``: the output of a teacher, or the label."""
-    from numba import njit
+    from ..compiled.symbols import njit
 
     if teacher is None:
         return njit(lambda nu, c, u: float(c), inline="always")
@@ -97,7 +97,7 @@ def target_of(teacher: Activation | None) -> Any:
 @cache
 def committee_gradient(loss: OutputLoss, student: Activation, teacher: Activation | None) -> Any:
     """The gradient, ``gradient(λ, ν, c, v, u, noise, dλ, dv)``, which writes ∂loss/∂λ and ∂loss/∂v."""
-    from numba import njit
+    from ..compiled.symbols import njit
 
     (g, dg), slope = student.compiled, _scalar(loss.slope, loss.name)
     target = target_of(teacher)
@@ -119,7 +119,7 @@ def committee_gradient(loss: OutputLoss, student: Activation, teacher: Activatio
 @cache
 def committee_value(loss: OutputLoss, student: Activation, teacher: Activation | None) -> Any:
     """The loss of one sample, ``value(λ, ν, c, v, u, noise=0)``."""
-    from numba import njit
+    from ..compiled.symbols import njit
 
     (g, _), outer = student.compiled, _scalar(loss.value, loss.name)
     target = target_of(teacher)
@@ -137,7 +137,7 @@ def committee_value(loss: OutputLoss, student: Activation, teacher: Activation |
 @cache
 def committee_curvature(loss: OutputLoss, student: Activation, teacher: Activation | None) -> Any:
     """The second derivatives, ``curvature(λ, ν, c, v, u, λλ, λv, vv)``, each written as (K, K)."""
-    from numba import njit
+    from ..compiled.symbols import njit
 
     if loss.bend is None:
         raise InputError(

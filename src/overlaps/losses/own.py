@@ -109,7 +109,7 @@ def check_gradient(
 @cache
 def _gradient(loss: Loss) -> Any:
     """The compiled gradient of a user's loss (which knows neither u nor label noise)."""
-    from numba import njit
+    from ..compiled.symbols import njit
 
     gradient = compile_plain(loss.gradient, loss.name, FIELDS)
 
@@ -126,7 +126,7 @@ def _gradient(loss: Loss) -> Any:
 @cache
 def _value(loss: Loss) -> Any:
     """The compiled value of a user's loss, which knows neither u nor label noise."""
-    from numba import njit
+    from ..compiled.symbols import njit
 
     user = compile_plain(loss.value, loss.name, FIELDS)
 
@@ -140,7 +140,7 @@ def _value(loss: Loss) -> Any:
 @cache
 def _curvature(loss: Loss) -> Any:
     """Second derivatives of a user's loss, by central differences of its gradient."""
-    from numba import njit
+    from ..compiled.symbols import njit
 
     gradient = compile_plain(loss.gradient, loss.name, FIELDS)
     step = 1e-5

@@ -7,7 +7,7 @@ Inputs of one component and mean zero have no component to draw.
 
 from __future__ import annotations
 
-from numba import njit
+from ..compiled.symbols import njit
 
 
 @njit(nogil=True)

@@ -24,10 +24,10 @@ from copy import copy
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import ArrayLike, NDArray
 
 from ..compiled.functions import kept, loop
+from ..compiled.symbols import njit
 from ..data.square_roots import coordinates
 from ..interface.errors import InputError, unknown
 from ..problem.start import Start

@@ -16,10 +16,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
 from ..compiled.functions import kept, loop
+from ..compiled.symbols import njit
 from .draws import component, fill
 
 Array = NDArray[np.float64]
