@@ -4,10 +4,13 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
-DEEP := $(VENV)/.deep
+RUNTIME := requirements.lock.txt
+DEV := requirements.dev.lock.txt
+DEEP := requirements.deep.lock.txt
+GOAL := $(or $(firstword $(MAKECMDGOALS)),help)
+SETUP := .ci/setup $(VENV) "$(PYTHON)" $(GOAL)
 
-.PHONY: help setup setup-deep demo test lint bench docs gallery clean
+.PHONY: help setup setup-deep setup-dev interpreter demo test lint bench docs gallery locks wheel numba clean
 
 help:
 	@echo "make demo    set up, run the demonstration, say where its picture and verdict are"
@@ -16,26 +19,38 @@ help:
 	@echo "make bench   set up, measure the speed of the scales, the laws and the averages"
 	@echo "make docs    set up, build the documentation into docs/_build/html"
 	@echo "make gallery set up, draw the figures of the papers that have changed into docs/gallery, at reduced sizes"
-	@echo "make setup   set up only: the pinned packages in $(VENV) (make setup-deep: and JAX, for overlaps.deep)"
+	@echo "make locks   set up, ask the package index whether the pinned packages install on each Python"
+	@echo "make wheel   set up, build the wheel into dist, run it on its own as a user who may write nothing"
+	@echo "make numba   set up, run tests with the oldest and the newest Numba that pyproject.toml allows"
+	@echo "make setup   set up only: the pinned packages of demo and bench in $(VENV)"
+	@echo "             (make setup-deep: and JAX, for overlaps.deep; make setup-dev: all, as test, lint and docs do)"
 	@echo "make clean   remove what the above have built"
 
-setup: $(STAMP)
+setup: $(VENV)/.runtime
+setup-deep: $(VENV)/.deep
+setup-dev: $(VENV)/.dev
 
-# The stamp is newer than both files exactly when the environment holds what they ask for.
-$(STAMP): pyproject.toml requirements.lock.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-	  { echo "overlaps needs Python 3.11 or newer; pass one with: make PYTHON=python3.12 setup" >&2; exit 1; }
-	test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.lock.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+# A stamp is newer than its files exactly when the environment holds what they ask for. The sizes are those of the folder;
+# about a quarter of them is downloaded.
+$(VENV)/.runtime: pyproject.toml $(RUNTIME) | interpreter
+	@$(SETUP) "0.7 GB" $(RUNTIME)
 	@touch $@
 
-# Deep networks need JAX, several hundred megabytes that the rest does without.
-setup-deep: $(DEEP)
+# Deep networks need JAX, which the rest does without.
+$(VENV)/.deep: pyproject.toml $(RUNTIME) $(DEEP) | interpreter
+	@$(SETUP) "1.1 GB" $(RUNTIME) $(DEEP)
+	@touch $(VENV)/.runtime $@
 
-$(DEEP): $(STAMP) requirements.deep.lock.txt
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement requirements.deep.lock.txt
-	@touch $@
+# Tests, linters and documentation need all there is.
+$(VENV)/.dev: pyproject.toml $(RUNTIME) $(DEEP) $(DEV) | interpreter
+	@$(SETUP) "1.5 GB" $(RUNTIME) $(DEEP) $(DEV)
+	@touch $(VENV)/.runtime $(VENV)/.deep $@
+
+# An interpreter that is asked for is looked at even where the environment is there already.
+interpreter:
+ifeq ($(origin PYTHON),command line)
+	@$(SETUP)
+endif
 
 demo: setup
 	rm -rf demo-output
@@ -43,10 +58,10 @@ demo: setup
 
 # One BLAS thread in one process per core: the matrices are small.
 test: export OPENBLAS_NUM_THREADS := 1
-test: setup-deep
+test: setup-dev
 	$(BIN)/python -m pytest -n auto
 
-lint: setup-deep
+lint: setup-dev
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
@@ -56,14 +71,24 @@ bench: export OPENBLAS_NUM_THREADS := 1
 bench: setup
 	$(BIN)/python -m benchmarks
 
-docs: setup-deep
+docs: setup-dev
 	$(BIN)/sphinx-build -W --keep-going --quiet docs docs/_build/html
 	@echo "documentation: docs/_build/html/index.html"
 
 # Each process has one BLAS thread, and there is one for each core.
 gallery: export OPENBLAS_NUM_THREADS := 1
-gallery: setup-deep
+gallery: setup-dev
 	$(BIN)/overlaps papers gallery --quick --out docs/gallery
+
+locks: setup-dev
+	$(BIN)/python .ci/locks
+
+wheel: setup
+	$(BIN)/python .ci/wheel
+
+numba: export OPENBLAS_NUM_THREADS := 1
+numba: setup-dev
+	$(BIN)/python .ci/numba
 
 clean:
 	rm -rf $(VENV) docs/_build demo-output build dist .pytest_cache .ruff_cache .hypothesis
