@@ -22,8 +22,15 @@ SHOWN = {
         r"^```python\n# src/(\S+\.py)\n(.*?)^```$", (ROOT / "CONTRIBUTING.md").read_text(), re.M | re.S
     )
 }
-SINE, LOG_COSH, SPIKED, HEIGHTS = SHOWN
-NAMES = {SINE: "sine", LOG_COSH: "log-cosh", SPIKED: "SpikedInputs", HEIGHTS: "committee-heights"}
+SINE, LOG_COSH, SPIKED, NESTEROV, INVERSE_ROOT, HEIGHTS = SHOWN
+NAMES = {
+    SINE: "sine",
+    LOG_COSH: "log-cosh",
+    SPIKED: "SpikedInputs",
+    NESTEROV: "NesterovSGD",
+    INVERSE_ROOT: "InverseRoot",
+    HEIGHTS: "committee-heights",
+}
 
 
 @pytest.fixture
@@ -62,7 +69,7 @@ def changed(library: Path, path: Path, *changes: tuple[str, str]) -> None:
 
 
 def test_files_are_whole() -> None:
-    assert [path.parts[1] for path in SHOWN] == ["activations", "losses", "data", "papers"]
+    assert [path.parts[1] for path in SHOWN] == ["activations", "losses", "data", "algorithms", "algorithms", "papers"]
 
 
 def test_files_pass_the_contracts_of_their_folder(library: Path) -> None:
