@@ -181,6 +181,23 @@ def test_taking_the_wrong_mean_is_rejected(monkeypatch):
     assert p_value(micro, ov.sample(chosen, start, TIMES, runs=120, seed=1)) <= LEVEL
 
 
+@pytest.mark.parametrize(
+    ("right", "wrong"),
+    [
+        (ov.OnlineSGD(2.0, batch=3), ov.OnlineSGD(2.0, batch=2)),
+        (ov.OnlineSGD(0.1, momentum=0.9), ov.OnlineSGD(1.0)),
+        (ov.OnlineSGD(0.1, momentum=0.9), ov.OnlineSGD(0.1, momentum=0.88)),
+        (ov.OnlineSGD(1.5, memory=0.5), ov.OnlineSGD(1.5, memory=0.35)),
+        (ov.OnlineSGD(ov.Schedule([0.0, 2.0], [0.2, 1.8])), ov.OnlineSGD(1.0)),
+    ],
+    ids=["batch", "no momentum", "less momentum", "memory", "schedule"],
+)
+def test_chains_of_other_algorithms_are_rejected(right, wrong):
+    """Parts of a step that are a little otherwise, or have the same effect in the limit, or in the mean over time."""
+    start, micro = runs_of(problem(algorithm=right), runs=150)
+    assert p_value(micro, ov.sample(problem(algorithm=wrong), start, TIMES, runs=150, seed=1)) <= LEVEL
+
+
 def test_the_test_itself_keeps_its_level():
     """Two halves of the same law are told apart no more often than stated: 200 splits at level 0.05, binomial bound."""
     rng = np.random.default_rng(0)

@@ -34,14 +34,14 @@ from .laws.forecast import forecast as forecast
 from .losses import Loss as Loss
 from .problem.network import Committee as Committee
 from .problem.network import Softmax as Softmax
-from .problem.scales import sample as sample
-from .problem.scales import solve as solve
-from .problem.scales import train as train
 from .problem.start import Start as Start
 from .problem.start import draw as draw
 from .problem.statement import Problem as Problem
 from .trajectory.dataset import Trajectory as Trajectory
 from .trajectory.dataset import load as load
+from .trajectory.scales import sample as sample
+from .trajectory.scales import solve as solve
+from .trajectory.scales import train as train
 from .trajectory.times import logtimes as logtimes
 
 __version__: str

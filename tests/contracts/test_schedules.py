@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -33,7 +34,7 @@ def steepest(rate: Any, count: int) -> float:
     ends = np.array([0.0, *(k for k in rate.knots if k > 0)])
     ends = np.append(ends, ends[-1] + 3)
     changes = []
-    for low, high in zip(ends[:-1], ends[1:], strict=True):
+    for low, high in pairwise(ends):
         inside = np.linspace(low, high, count + 2)[1:-1]
         changes.append(float(np.abs(np.diff(rate(inside))).max()))
     return max(changes)

@@ -17,10 +17,10 @@ from ..data import GaussianMixture, HiddenManifold
 from ..interface import spec
 from ..interface.checks import new_folder, number, steps, whole
 from ..interface.errors import InputError, NumericalError, unknown
-from ..problem.scales import sample, solve, train
 from ..problem.start import draw
 from ..problem.statement import ROLES, Problem
 from ..trajectory.dataset import Trajectory
+from ..trajectory.scales import sample, solve, train
 from ..trajectory.times import logtimes
 
 if TYPE_CHECKING:

@@ -20,10 +20,10 @@ from ..algorithms import FullBatch
 from ..data.power_law import Exponent
 from ..interface.checks import whole
 from ..interface.errors import InputError
-from ..problem.scales import sample, solve
 from ..problem.start import Start, draw
 from ..problem.statement import Problem
 from ..trajectory.points import fit_decay, fit_spread, holm, points
+from ..trajectory.scales import sample, solve
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -293,7 +293,7 @@ def _deviation(theory: Trajectory, simulation: Trajectory, a: Points, b: Points)
 def _shrinks(
     theory: Trajectory, simulation: Trajectory, b: Points, deviating: NDArray[np.bool_], seed: int, progress: bool
 ) -> tuple[Exponent | None, str]:
-    from ..problem.scales import sample
+    from ..trajectory.scales import sample
 
     if theory.scale != "macro":
         return None, "both sides are simulations at finite size"

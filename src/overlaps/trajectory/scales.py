@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from .start import Start, check
-from .statement import Problem
+from ..problem.start import Start, check
+from ..problem.statement import Problem
 
 if TYPE_CHECKING:
-    from ..trajectory.dataset import Trajectory
+    from .dataset import Trajectory
 
 
 MACRO, MESO, MICRO = range(3)
