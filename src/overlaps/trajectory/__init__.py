@@ -1,1 +1,1 @@
-"""The three scales, and what comes out: trajectories with times and citations, and their entries as columns of points."""
+"""The three scales, and what comes out: trajectories, with times and citations, and their entries as columns."""
