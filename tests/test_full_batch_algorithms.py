@@ -140,7 +140,7 @@ def test_problems_that_are_refused():
         ov.Problem(data=by_level, student=net, loss="logistic", algorithm=ov.OnlineSGD(0.1))
     with pytest.raises(ov.InputError, match="teacher: the hinge loss fits the labels"):
         ov.Problem(data=ov.GaussianInputs(), teacher=net, student=net, loss="hinge", algorithm=algorithm)
-    with pytest.raises(ov.InputError, match="labels: expected labels from 0 to 1 for the hinge loss"):
+    with pytest.raises(ov.InputError, match="labels: expected 0 and 1, or -1 and 1, for the hinge loss"):
         ov.Problem(data=ov.GaussianMixture(means=3), student=net, loss="hinge", algorithm=algorithm)
 
 

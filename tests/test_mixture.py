@@ -66,8 +66,9 @@ def test_mean_vectors_survive_toml():
         ({"means": 2, "weights": [1.0]}, "weights: expected shape"),
         ({"means": 2, "variance": -0.1}, "variance"),
         ({"means": 2, "variance": [0.1, -0.1]}, r"variance\[1\]"),
-        ({"means": 2, "labels": [0]}, "labels: expected 2 whole numbers"),
-        ({"means": 2, "labels": [0, 0.5]}, r"labels\[1\]"),
+        ({"means": 2, "labels": [0]}, "labels: expected 2 numbers, one per component"),
+        ({"means": 2, "labels": [0, np.inf]}, r"labels\[1\]"),
+        ({"means": 2, "labels": [0, "one"]}, r"labels\[1\]"),
         ({"gram": [[1, 2], [2, 1]]}, "gram: no vectors have these inner products"),
         ({"gram": [[1, 0.1], [0.2, 1]]}, "gram: expected a symmetric matrix"),
         ({"means": [[np.nan, 1.0]]}, "means: has entries that are not finite"),
@@ -90,8 +91,8 @@ def test_mean_vectors_fix_the_size():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"means": 2, "labels": 2.5}, "labels: expected 2 whole numbers"),
-        ({"means": 2, "labels": iter([0, 1])}, "labels: expected 2 whole numbers"),
+        ({"means": 2, "labels": 2.5}, "labels: expected 2 numbers, one per component"),
+        ({"means": 2, "labels": iter([0, 1])}, "labels: expected 2 numbers, one per component"),
         ({"means": [[1.0, 2.0], [1.0]]}, "means: expected an array"),
         ({"means": "three"}, "means: "),
         ({"gram": 1.0}, "gram: expected a matrix"),

@@ -257,3 +257,54 @@ def test_diffusion_knows_batches_schedules_and_momentum() -> None:
         assert (np.abs(chain.mean(0) - quick.mean(0)) < 5 * error).all()
         ratio = quick.std(0) / chain.std(0)
         assert ((ratio > 0.8) & (ratio < 1.25)).all(), name  # five standard errors of a ratio of spreads, 1/√600 each
+
+
+def test_warm_up_of_a_strong_mixture() -> None:
+    """A rate that begins at zero: the equations of strong mixtures take short steps where it rises."""
+    net = ov.Committee(2)
+    warm = ov.OnlineSGD(ov.Schedule([0.0, 2.0, 4.0], [0.0, 1.5, 0.1]))
+    p = ov.Problem(data=ov.HiddenManifold(latent_ratio=0.5), teacher=net, student=net, algorithm=warm)
+    start = ov.draw(p, 60, seed=1)
+    levels, strong = (ov.solve(p, start, [2.0, 4.0], system=name) for name in ("levels", "strong-mixture"))
+    for name in ("Q", "R", "error"):
+        assert np.abs(levels.data[name] - strong.data[name]).max() < max(3 * strong.accuracy(name), 5e-3)
+
+
+def test_diffusion_takes_the_rate_after_a_jump() -> None:
+    """Whatever rounding makes of the time at which it lands."""
+    p = problem(students=1, teachers=1)
+    for knot, stop in ((1.543, 1.43), (1.232, 1.14), (1.1, 0.7)):
+        q = replace(p, algorithm=ov.OnlineSGD(ov.schedules.Steps([knot], [0.02, 2.0])))
+        start = ov.Start.from_overlaps(q, [[0.5]], [[0.1]], [[1.0]], size=10**9)
+        quick = ov.sample(q, start, [stop, 2.0], runs=1, method="diffusion", progress=False)
+        assert np.abs(quick.data["R"] - ov.solve(q, start, [stop, 2.0]).data["R"]).max() < 1e-3
+
+
+def test_a_memory_of_less_than_a_step_is_refused() -> None:
+    p = replace(problem(), algorithm=ov.OnlineSGD(0.2, memory=0.004))
+    with pytest.raises(ov.InputError, match=r"^memory: 0.004 is less than one step at size 100"):
+        ov.sample(p, ov.draw(p, 100), [1.0], runs=1, progress=False)
+
+
+@pytest.mark.parametrize("scale", [ov.solve, ov.sample])
+def test_a_rate_below_zero_is_refused_when_it_is_met(scale: Any) -> None:
+    p = replace(problem(), algorithm=ov.OnlineSGD(ov.schedules.Function(lambda t: -1.0 if 0.31 < t < 0.32 else 0.1)))
+    options = {} if scale is ov.solve else {"runs": 1, "progress": False}
+    with pytest.raises(ov.InputError, match=r"^rate: expected rates of at least 0 at all times"):
+        scale(p, ov.draw(p, 400), np.linspace(0.3, 0.33, 31), **options)
+
+
+def test_functions_that_fail_are_refused_by_field() -> None:
+    with pytest.raises(ov.InputError, match=r"^rate: .*IndexError"):
+        ov.OnlineSGD(ov.schedules.Function(lambda t: [0.1, 0.2][int(t)]))
+    assert ov.schedules.Function(np.sqrt, knots=[0.0]).before(0.0) == 0.0
+
+
+def test_tails_of_many_degrees_are_gaussian() -> None:
+    """Weights are finite however many degrees there are, and moments those of the law where these exist."""
+    for degrees in (5.0, 400.0, 1e5):
+        weights, s, _ = ov.StudentInputs(degrees).components
+        assert np.isfinite(weights).all() and abs(weights @ s - 1) < 1e-12
+    assert abs(weights @ s**2 - 1) < 1e-4
+    weights, s, _ = ov.StudentInputs(20.0).components
+    assert weights @ s**2 == pytest.approx(18 / 16, rel=1e-4)

@@ -88,6 +88,10 @@ class OnlineSGD:
         keep, pull = np.empty((rate.size, J, J)), np.empty((rate.size, J))
         lost = rate * self.decay / size
         if self.memory is not None:
+            if size * self.memory < 1:
+                raise InputError(
+                    f"memory: {self.memory:g} is less than one step at size {size}; use at least 1/size, or no memory"
+                )
             moved = rate / (size * self.memory)  # what one gradient moves the weights by at once
             left = 1 - 1 / (size * self.memory)
             keep[:, 0, 0], keep[:, 0, 1] = 1 - moved * self.decay / size, -rate * left / size

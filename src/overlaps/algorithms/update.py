@@ -22,6 +22,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ..interface.errors import InputError
 from .schedules import Constant, TimeDependent
 
 Array = NDArray[np.float64]
@@ -50,7 +51,7 @@ class Flow(NamedTuple):
 
 
 class Rule(Protocol):
-    """What a one-pass algorithm states of itself.
+    """What a one-pass algorithm states of itself; it is a value, a frozen dataclass that can be hashed.
 
     rows: J of a step at finite size; limit_rows: J of its limit, which may remember less.
     """
@@ -105,21 +106,40 @@ class Update:
 
     def _steps(self, first: int, count: int, size: int) -> Matrices:
         times = np.arange(first, first + count) / size
-        keep, pull = self.rule.step(self.rate.at(times), size)
+        keep, pull = self.rule.step(_rates(self.rate, times), size)
         if self.readout_rate is None:
             J = self.rule.rows
             still = np.broadcast_to(np.eye(J), (count, J, J))
             return Matrices(keep, pull, np.ascontiguousarray(still), np.zeros((count, J)))
-        return Matrices(keep, pull, *self.rule.step(self.readout_rate.at(times), size))
+        return Matrices(keep, pull, *self.rule.step(_rates(self.readout_rate, times), size))
 
     def flow(self, t: float, until: float = np.inf) -> Flow:
         """M and P at a time of a stretch that ends at the knot `until`, where the rates are those before the knot."""
-        M, P = self.rule.limit(self.rate.before(t) if t >= until else float(self.rate(t)))
+        M, P = self.rule.limit(_at(self.rate, t, until))
         J = self.rule.limit_rows
         if self.readout_rate is None:
             return Flow(M, P, np.zeros((J, J)), np.zeros(J))
-        readout = self.readout_rate.before(t) if t >= until else float(self.readout_rate(t))
-        return Flow(M, P, *self.rule.limit(readout))
+        return Flow(M, P, *self.rule.limit(_at(self.readout_rate, t, until)))
+
+
+def _rates(rate: TimeDependent, times: Array) -> Array:
+    """The rates at times; refused where one is negative or not finite."""
+    found = rate.at(times)
+    wrong = np.flatnonzero(~((found >= 0) & np.isfinite(found)))
+    if wrong.size:
+        raise InputError(
+            f"rate: expected rates of at least 0 at all times, {rate!r:.80} has {found[wrong[0]]:g} at time "
+            f"{times[wrong[0]]:g}"
+        )
+    return found
+
+
+def _at(rate: TimeDependent, t: float, until: float) -> float:
+    """The rate at a time, from the knot `until` on that before it; refused where it is negative or not finite."""
+    found = rate.before(until) if t >= until else float(rate(t))
+    if not 0 <= found < np.inf:
+        raise InputError(f"rate: expected rates of at least 0 at all times, {rate!r:.80} has {found:g} at time {t:g}")
+    return found
 
 
 @lru_cache(maxsize=8)

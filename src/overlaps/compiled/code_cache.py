@@ -59,7 +59,16 @@ def home() -> Path | None:
 
 @cache
 def sources() -> str:
-    """Hash of all files that compute, which are all but those of the papers."""
+    """Hash of all files that compute, which are all but those of the papers, as this process found them."""
+    return _hashed()
+
+
+def changed() -> bool:
+    """Whether a file was edited since this process began, so that what it compiles belongs to no set of sources."""
+    return _hashed() != sources()
+
+
+def _hashed() -> str:
     digest = sha256()
     for file in sorted(PACKAGE.rglob("*.py")):
         parts = file.relative_to(PACKAGE).parts
@@ -115,7 +124,7 @@ def remove(name: str) -> None:
                 path.unlink()
 
 
-def write(name: str, content: bytes) -> bool:
+def write(name: str, content: bytes, again: bool = True) -> bool:
     """Keep this under a name, for all processes of the same version; whether that was possible."""
     where = folder()
     if where is None:
@@ -123,11 +132,15 @@ def write(name: str, content: bytes) -> bool:
         return False
     try:
         if not where.is_dir():
+            where.unlink(missing_ok=True)  # a file of that name is none of ours
             where.mkdir(parents=True)
             _forget(where)
         _replace(where / name, sha256(content).digest() + content)
-    except FileExistsError:  # another process has made the folder in the meantime
-        return where.is_dir() and write(name, content)
+    except (FileExistsError, FileNotFoundError):  # another process has made the folder, or removed it, in the meantime
+        if again:
+            return write(name, content, again=False)
+        warn_once(f"{where} is not a folder; {REMEDY}")
+        return False
     except OSError as error:
         warn_once(f"{where} cannot be written ({error.strerror or error}); {REMEDY}")
         return False
@@ -185,14 +198,18 @@ def warn_once(reason: str) -> None:
 
 def contents() -> tuple[int, int]:
     """Number of files that are kept, of all versions, and their bytes."""
-    sizes = [path.stat().st_size for each in _versions(home()) for path in each.rglob("*") if path.is_file()]
+    sizes = []
+    for each in _versions(home()):
+        for path in each.rglob("*"):
+            with suppress(OSError):  # removed by another process
+                sizes += [path.stat().st_size] if path.is_file() else []
     return len(sizes), sum(sizes)
 
 
 def clear() -> None:
     """Remove all that is kept, of all versions, and nothing else that may stand in the folder."""
     for path in _versions(home()):
-        shutil.rmtree(path)
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _versions(where: Path | None) -> list[Path]:

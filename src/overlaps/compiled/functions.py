@@ -26,6 +26,7 @@ from . import code_cache
 from .named import Named, named
 from .symbols import KEEPS, njit
 
+code_cache.sources()  # as they are now, before anything is compiled
 Own = type(njit(lambda: None))  # of functions compiled from a user's own
 
 
@@ -77,7 +78,8 @@ class Kept:
         except Exception as error:
             code_cache.warn_once(_changed(error))
         else:
-            code_cache.write(name, content)
+            if not code_cache.changed():
+                code_cache.write(name, content)
 
     def _name(self, signature: Any, codegen: Any) -> str:
         words = self.function, str(_arguments(signature)), codegen.magic_tuple()

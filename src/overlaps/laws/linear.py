@@ -277,6 +277,8 @@ def single_vector(problem: Problem, scale: float) -> SingleVector:
         raise InputError("student: a trained readout makes the problem nonlinear; use solve")
     if problem.loss != "square" or problem.label_noise or problem.algorithm.decay:
         raise InputError("problem: expected the square loss without label noise and decay; use solve")
+    if not problem.algorithm.draws_samples:
+        raise InputError("algorithm: this law has the noise of SGD, got gradient flow; use small_rate_error, or solve")
     v, u = student.readouts, teacher.readouts
     scale = number("scale", scale, least=0)
     return SingleVector(problem.plain_sgd("this law").rate * float(v @ v), float(u @ u) + scale**2 * float(v @ v))

@@ -12,4 +12,4 @@ def slope(f: float, y: float) -> float:
     return -sign if sign * f < 1.0 else 0.0
 
 
-LOSS = OutputLoss("hinge", value, slope, bend=None, labels=(0, 1))
+LOSS = OutputLoss("hinge", value, slope, bend=None, labels=(0, 1), signs=True)

@@ -18,4 +18,4 @@ def bend(f: float, y: float) -> float:
     return 0.25 * (1.0 - t * t)
 
 
-LOSS = OutputLoss("logistic", value, slope, bend, labels=(0, 1))
+LOSS = OutputLoss("logistic", value, slope, bend, labels=(0, 1), signs=True)

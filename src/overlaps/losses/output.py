@@ -32,6 +32,7 @@ class OutputLoss:
     bend: ∂²ℓ/∂f², checked against finite differences of `slope`; None where all of it is at kinks, and Hessians are
         refused.
     labels: the labels it takes, for losses of labels alone; None for any target, of a teacher or a label.
+    signs: whether it also takes −1 and 1, the first as 0.
     """
 
     name: str
@@ -39,11 +40,12 @@ class OutputLoss:
     slope: Outer = field(repr=False)
     bend: Outer | None = field(repr=False)
     labels: tuple[int, ...] | None = None
+    signs: bool = False
 
     def __post_init__(self) -> None:
         step = 1e-5
         for f in (-2.3, -0.71, 0.13, 0.87, 1.9):
-            for y in self.labels or (-0.6, 0.0, 1.1):
+            for y in (*(self.labels or (-0.6, 0.0, 1.1)), *((-1,) if self.signs else ())):
                 for what, of, derivative in (("slope", self.value, self.slope), ("bend", self.slope, self.bend)):
                     if derivative is None:
                         continue
@@ -55,8 +57,8 @@ class OutputLoss:
                         )
 
     def unknown_label(self, labels: Sequence[float]) -> float | None:
-        """The first of these labels that it does not take; two classes may be 0 and 1, or −1 and 1."""
-        taken = (-1, 1) if self.labels == (0, 1) and -1 in labels else self.labels
+        """The first of these labels that it does not take."""
+        taken = (-1, 1) if self.signs and -1 in labels else self.labels
         return None if taken is None else next((label for label in labels if label not in taken), None)
 
     @property

@@ -145,6 +145,8 @@ class Diffusion:
     def _step(self, t: float, most: float) -> float:
         """Take one step of at most that length, not beyond a knot of the rates, and return its length."""
         y = self.y
+        here = self.knots[np.abs(self.knots - t) <= 1e-12]
+        t = float(here[0]) if here.size else t  # rounding must not put it before a jump
         knots = self.knots[self.knots > t + 1e-12]
         motion = self.motion.before(float(knots[0])) if knots.size else self.motion
         a, flow = motion.averages(y), motion.flow(t)

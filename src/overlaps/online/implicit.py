@@ -247,13 +247,13 @@ def implicit_cost(motion: EquationOfMotion, landings: int) -> float:
     return 5.0 * (80 + landings) * (columns + 2 * STAGES + 1)
 
 
-def is_stiff(motion: EquationOfMotion, y: Array, times: Array) -> bool:
-    """Whether implicit steps to all of `times` are cheaper than explicit ones, judged from the state at the start."""
+def is_stiff(motion: EquationOfMotion, t: float, y: Array, times: Array) -> bool:
+    """Whether implicit steps from t to all of `times` are cheaper than explicit ones, judged from the state at t."""
     cost = implicit_cost(motion, times.size)
     if not np.isfinite(cost):
         return False
     D = motion.method(motion.covariance(y), motion.unpack(y)[2]).D[:, : motion.K]
-    rate = max(float(motion.flow(t).P[0]) for t in (times[0], times[-1]))
+    rate = max(float(motion.flow(x).P[0]) for x in (t, times[0], times[-1]))
     fastest = 2 * rate * float(motion.omega.max()) * float(np.abs(np.linalg.eigvalsh((D + D.T) / 2)).max())
     # an explicit step of order eight takes 12 evaluations and is stable up to about 6/fastest
-    return bool(12 * max(fastest * float(times[-1]) / 6, times.size) > cost)
+    return bool(12 * max(fastest * float(times[-1] - t) / 6, times.size) > cost)

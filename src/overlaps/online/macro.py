@@ -70,7 +70,7 @@ def integrate(
             stretch.reach(target, targets)
             if target in asked:
                 states.append(stretch.y.copy())
-        t, y, evaluations, implicit = stretch.t, stretch.y, stretch.total, stretch.kind is Radau
+        t, y, evaluations, implicit = stretch.t, stretch.y, stretch.total, implicit or stretch.kind is Radau
     return Solution(np.array(states), evaluations, implicit)
 
 
@@ -105,7 +105,7 @@ class _Stretch:
     def _begin(self, last: float, times: Array) -> None:
         """Choose how to take steps; a method of high order takes jumps of the averages for errors."""
         explicit = RK45 if self.motion.method.jumps else DOP853
-        self.kind = self.chosen or (Radau if is_stiff(self.motion, self.y, times - self.t) else explicit)
+        self.kind = self.chosen or (Radau if is_stiff(self.motion, self.t, self.y, times) else explicit)
         self.solver = self.kind(self.motion, self.t, self.y, last, rtol=self.rtol, atol=self.rtol * 1e-3)
 
     def reach(self, target: float, targets: Array) -> None:

@@ -23,7 +23,7 @@ from ..interface.checks import grid, steps, whole
 from ..interface.errors import InputError, NumericalError
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
-from ..trajectory.dataset import SAMPLES, Trajectory, assemble, largest_overlap
+from ..trajectory.dataset import Trajectory, assemble, largest_overlap
 
 Array = NDArray[np.float64]
 STREAMS = {"micro": 1, "meso": 2, "diffusion": 3}  # so that the same seed gives the scales different samples
@@ -108,8 +108,9 @@ def schedule(times: Array, size: int) -> tuple[NDArray[np.int64], NDArray[np.int
 
 def _check_decay(problem: Problem, times: Array, size: int) -> None:
     """Refuse a decay that carries the weights beyond zero in one step, and further each time."""
-    rates = problem.update.rate.at(np.concatenate([[0.0], problem.update.knots, times]))
-    overshoot = float(np.max(rates)) * problem.algorithm.decay
+    update, at = problem.update, np.concatenate([[0.0], problem.update.knots, times])
+    layers = [update.rate] if update.readout_rate is None else [update.rate, update.readout_rate]
+    overshoot = max(float(np.max(rate.at(at))) for rate in layers) * problem.algorithm.decay
     if overshoot >= 2 * size:
         raise InputError(f"decay: rate x decay = {overshoot:g} overshoots at size {size}; use a smaller decay or rate")
 
@@ -268,7 +269,9 @@ def _with_observations(
         )
         for name, dims in observed.dims.items()
     }
-    return data.assign(more).assign_coords(observed=("observed", observed.times[:count], {"units": SAMPLES}))
+    return data.assign(more).assign_coords(
+        observed=("observed", observed.times[:count], {"units": data["time"].attrs["units"]})
+    )
 
 
 def refuse_kernels(kernels: bool) -> None:

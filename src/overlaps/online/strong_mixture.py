@@ -46,6 +46,7 @@ WEAK = 0.2  # strength up to which one covariance serves all components (tests m
 # a step of the fluctuations is this share of the time, counted from FIRST/rate before the start, and at most LONGEST
 # over the fastest rate of H, of which Heun's method is stable up to one
 GROWTH, FIRST, LONGEST = 0.2, 0.02, 0.4
+CHANGES = 20  # steps at least in a stretch of time in which the rate changes
 LARGEST = 4e7  # numbers in Ξ, of which a step takes a few seconds
 STEP_RATIO = (
     0.5  # share of its way that one step may move a fast mean, ηA, before a differential equation fails (tests)
@@ -122,7 +123,7 @@ class Drift:
         return A.reshape(P * K, P * K)
 
     def _means(self, M: Array, each: list[Averages], noise: float) -> Array:
-        """dM/dt over η, (PK, PK); noise is η, or zero for gradient flow."""
+        """dM/dt over η, (PK, PK); noise is η, or zero for gradient flow, which has none."""
         K, P, g = self.K, len(each), self.gram
         B = np.zeros((P, K, P, K))
         for s, (p, a) in enumerate(zip(self.parts.weights, each, strict=True)):
@@ -208,12 +209,16 @@ class _Run:
     def follow(self, times: Array, stride: float, bar: tqdm[Any]) -> Trajectory:
         """Go through all times, with steps of the fluctuations `stride` times their usual length."""
         knots = self.drift.update.knots
+        self.left, self.aim = 0.0, 0.0
         for target in times.tolist():
             while self.solver.t < target:
                 before = self.solver.t
                 ahead = knots[knots > before]
                 self.drift.until = float(ahead[0]) if ahead.size else np.inf
-                self._step(min(target, self.drift.until), stride, times)
+                end = min(target, self.drift.until)
+                if end != self.aim:  # a stretch of time begins, between times to record and knots
+                    self.left, self.aim = before, end
+                self._step(end, stride, times)
                 bar.update(self.solver.t - before)
             self._keep()
         return self._trajectory(times)
@@ -226,12 +231,16 @@ class _Run:
             return
         rate = drift.rates(t)[0]
         before = drift.averages(t, self.solver.y)[2]
-        ratio = rate * float(np.abs(np.linalg.eigvals(drift.pull_of_means(before))).max())
+        # a rate that rises on the way makes for shorter steps, and one that changes for several
+        changes = drift.update.changes
+        highest = max(drift.rates(x)[0] for x in np.linspace(t, target, 17)) if changes else rate
+        ratio = highest * float(np.abs(np.linalg.eigvals(drift.pull_of_means(before))).max())
         if ratio > STEP_RATIO:
             reason = f"one step moves the mean of a field by {ratio:.2g} of its way, too far for an equation in time"
             raise self._stopped(f"{reason} (at most {STEP_RATIO:g})", "m", times)
-        h = stride * LONGEST / max(covariance.fastest(before, rate), 1e-300)
-        h = min(h, stride * GROWTH * (t + FIRST / max(rate, 1e-300)))
+        h = stride * LONGEST / max(covariance.fastest(before, highest), 1e-300)
+        h = min(h, stride * GROWTH * (t + FIRST / max(highest, 1e-300)))
+        h = min(h, stride * (target - self.left) / CHANGES) if changes else h
         end = t + h if t + h < target * (1 - 1e-9) else target
         h = end - t
         change = covariance.derivative(covariance.Xi, before, rate)

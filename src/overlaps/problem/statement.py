@@ -181,8 +181,7 @@ class Problem:
             wrong = law.unknown_label(labels)
             if wrong is not None:
                 raise InputError(
-                    f"labels: expected labels from 0 to 1, or -1 and 1, for the {self.loss} loss, got {wrong:g}; "
-                    "renumber them"
+                    f"labels: expected 0 and 1, or -1 and 1, for the {self.loss} loss, got {wrong:g}; renumber them"
                 )
 
     def _warn_of_decay(self) -> None:
@@ -238,8 +237,8 @@ class Problem:
         constant = not any(isinstance(r, TimeDependent) for r in (algorithm.rate, algorithm.readout_rate))
         if not (algorithm.plain and constant):
             raise InputError(
-                f"algorithm: {who} is for one-pass SGD at constant rates with one sample a step and no momentum, got "
-                f"{' '.join(repr(algorithm).split()):.120}; use solve"
+                f"algorithm: {who} is for one-pass SGD or gradient flow at constant rates, one sample a step and no "
+                f"momentum, got {' '.join(repr(algorithm).split()):.120}; use solve"
             )
         rate, readout = algorithm.rate, algorithm.readout_rate
         assert not isinstance(rate, TimeDependent) and not isinstance(readout, TimeDependent)

@@ -268,7 +268,7 @@ def assemble(
         "eigenvalue": ("level", start.eigenvalues),
         "fraction": ("level", start.fractions),
     }
-    if units == SAMPLES and start.size is not None:
+    if units == SAMPLES and start.size is not None and problem.algorithm.draws_samples:
         coords["samples"] = ("time", batch * start.size * times, {"long_name": "samples seen"})
     attrs = {"scale": scale, "seed": seed, "cost": cost, **_provenance(problem, method, averaged)}
     result = Trajectory(xr.Dataset(variables, coords, attrs), problem, start)

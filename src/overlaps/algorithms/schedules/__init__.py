@@ -28,7 +28,7 @@ SCHEDULES: tuple[type[TimeDependent], ...] = tuple(
 def rate_or_schedule(field: str, value: Any, *, above: float | None = None) -> float | TimeDependent:
     """A rate as it is given, checked: a number, or a schedule."""
     if isinstance(value, TimeDependent):
-        return value.checked(field)
+        return value.checked(field, needed=above is not None)
     return number(field, value, above=above, least=0)
 
 

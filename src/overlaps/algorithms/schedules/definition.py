@@ -40,15 +40,21 @@ class TimeDependent(ABC):
         """The rate just before a time; that of the time itself unless the rate jumps there."""
         return float(self(t))
 
-    def checked(self, field: str) -> TimeDependent:
-        """This schedule; refused where a rate is negative or not finite, or where all rates are zero."""
+    def checked(self, field: str, needed: bool = True) -> TimeDependent:
+        """This schedule; refused where a rate is negative or not finite, or, if it is needed, where all are zero."""
         knots = np.array([0.0, *self.knots])
         times = np.concatenate([knots, (knots[1:] + knots[:-1]) / 2, knots[-1] + np.geomspace(1e-3, 1e3, 13)])
-        rates = np.array([*np.ravel(self(times)), *(self.before(t) for t in self.knots)])
+        try:
+            rates = np.array([*np.ravel(self(times)), *(self.before(t) for t in self.knots)])
+        except Exception as error:  # whatever a function of a user's own may raise
+            raise InputError(
+                f"{field}: {self!r:.80} has no rate at some of the times up to {times.max():g} "
+                f"({type(error).__name__}: {error}); give it one at all times"
+            ) from None
         if not np.isfinite(rates).all() or rates.min() < 0:
             wrong = rates[~(np.isfinite(rates) & (rates >= 0))][0]
             raise InputError(f"{field}: expected rates of at least 0 at all times, {self!r} has {wrong:g}")
-        if rates.max() == 0:
+        if rates.max() == 0 and needed:
             raise InputError(f"{field}: {self!r} is zero at all times; nothing would be learned")
         return self
 

@@ -39,7 +39,7 @@ class Function(TimeDependent):
         return np.array([float(self.function(float(x))) for x in np.ravel(t)]).reshape(np.shape(t))
 
     def before(self, t: float) -> float:
-        return float(self.function(float(np.nextafter(t, -np.inf)))) if t in self.knots else float(self(t))
+        return float(self.function(float(np.nextafter(t, -np.inf)))) if t > 0 and t in self.knots else float(self(t))
 
 
 def examples() -> tuple[Function, ...]:
