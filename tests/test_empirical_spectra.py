@@ -284,7 +284,7 @@ def test_refusals() -> None:
     refused("block: expected a whole number", H.block, 0.5)
     refused("samples of 6 entries", hessian, problem, point, Batch(np.ones((3, 5)), [0, 1, 2]))
     refused("labels from 0 to 2", gradient_matrix, problem, point, Batch(np.ones((1, 6)), [3]))
-    refused("labels from 0 to 1", hessian, xor(), ov.draw(xor(), 6), Batch(np.ones((1, 6)), [2]))
+    refused("labels: expected 0 and 1", hessian, xor(), ov.draw(xor(), 6), Batch(np.ones((1, 6)), [2]))
     refused("needs weights", hessian, problem, ov.Start.from_overlaps(problem, np.eye(3), size=6), batch)
     noisy = committee(label_noise=0.1)
     refused("label_noise", hessian, noisy, ov.draw(noisy, 6), Batch(np.ones((1, 6))))

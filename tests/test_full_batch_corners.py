@@ -67,9 +67,9 @@ def test_other_algorithms_keep_their_laws() -> None:
         student=ov.Committee(2),
         algorithm=ov.FullBatch(5, 0.5),
     )
-    with pytest.raises(ov.InputError, match="this law is for one-pass SGD .* got FullBatch"):
+    with pytest.raises(ov.InputError, match=r"this law is for one-pass SGD .* got FullBatch"):
         ov.laws.plateau(committee)
-    with pytest.raises(ov.InputError, match="this law is for one-pass SGD .* got FullBatch"):
+    with pytest.raises(ov.InputError, match=r"this law is for one-pass SGD .* got FullBatch"):
         ov.laws.decay_rates(committee)
 
 

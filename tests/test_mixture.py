@@ -162,7 +162,7 @@ def test_a_spec_whose_means_do_not_fit_is_refused_before_it_runs():
         ({"loss": "square"}, "cross-entropy and Softmax go together"),
         ({"student": ov.Committee(3)}, "cross-entropy and Softmax go together"),
         ({"student": ov.Softmax(2)}, "labels: expected labels from 0 to 1 .* got 2"),
-        ({"student": ov.Committee(3), "loss": "logistic"}, "labels: expected labels from 0 to 1"),
+        ({"student": ov.Committee(3), "loss": "logistic"}, "labels: expected 0 and 1, or -1 and 1"),
         ({"teacher": ov.Committee(1)}, "drop the teacher"),
         ({"label_noise": 0.1}, "label_noise: the cross-entropy loss takes labels as they are"),
         ({"loss": "hinge"}, "hinge"),

@@ -288,10 +288,10 @@ def test_a_memory_of_less_than_a_step_is_refused() -> None:
 
 @pytest.mark.parametrize("scale", [ov.solve, ov.sample])
 def test_a_rate_below_zero_is_refused_when_it_is_met(scale: Any) -> None:
-    p = replace(problem(), algorithm=ov.OnlineSGD(ov.schedules.Function(lambda t: -1.0 if 0.31 < t < 0.32 else 0.1)))
+    p = replace(problem(), algorithm=ov.OnlineSGD(ov.schedules.Function(lambda t: -1.0 if 0.32 < t < 0.33 else 0.1)))
     options = {} if scale is ov.solve else {"runs": 1, "progress": False}
     with pytest.raises(ov.InputError, match=r"^rate: expected rates of at least 0 at all times"):
-        scale(p, ov.draw(p, 400), np.linspace(0.3, 0.33, 31), **options)
+        scale(p, ov.draw(p, 400), np.linspace(0.3, 0.34, 41), **options)
 
 
 def test_functions_that_fail_are_refused_by_field() -> None:

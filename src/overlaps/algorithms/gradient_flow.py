@@ -61,7 +61,7 @@ class GradientFlow:
     @property
     def plain(self) -> bool:
         """Whether the rates are constant."""
-        return not (isinstance(self.rate, TimeDependent) or isinstance(self.readout_rate, TimeDependent))
+        return not self.update(True).changes
 
 
 def examples() -> tuple[GradientFlow, ...]:

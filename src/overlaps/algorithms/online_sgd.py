@@ -123,8 +123,7 @@ class OnlineSGD:
     @property
     def plain(self) -> bool:
         """Whether this is SGD at constant rates with one sample a step and no momentum, which laws are written for."""
-        varying = isinstance(self.rate, TimeDependent) or isinstance(self.readout_rate, TimeDependent)
-        return not (varying or self.batch > 1 or self.momentum or self.memory is not None)
+        return not (self.update(True).changes or self.batch > 1 or self.momentum or self.memory is not None)
 
 
 def examples() -> tuple[OnlineSGD, ...]:

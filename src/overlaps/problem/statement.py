@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..activations import Activation, activation
-from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, OnlineSGD, TimeDependent, Update
+from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, OnlineSGD, Update
 from ..algorithms.schedules import SCHEDULES
 from ..compiled.named import named
 from ..data import (
@@ -234,15 +234,14 @@ class Problem:
         who: what asks for them; any other algorithm is refused in its name.
         """
         algorithm = self.algorithm
-        constant = not any(isinstance(r, TimeDependent) for r in (algorithm.rate, algorithm.readout_rate))
-        if not (algorithm.plain and constant):
+        if not algorithm.plain or isinstance(algorithm, FullBatch):
             raise InputError(
                 f"algorithm: {who} is for one-pass SGD or gradient flow at constant rates, one sample a step and no "
                 f"momentum, got {' '.join(repr(algorithm).split()):.120}; use solve"
             )
-        rate, readout = algorithm.rate, algorithm.readout_rate
-        assert not isinstance(rate, TimeDependent) and not isinstance(readout, TimeDependent)
-        return PlainSGD(rate, rate if readout is None else readout, algorithm.decay)
+        update = algorithm.update(trains_readout=True)
+        assert update.readout_rate is not None
+        return PlainSGD(float(update.rate(0.0)), float(update.readout_rate(0.0)), algorithm.decay)
 
     @property
     def committees(self) -> tuple[Committee, Committee]:

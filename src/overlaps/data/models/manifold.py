@@ -314,7 +314,7 @@ class HiddenManifold(Shared):
         return f"HiddenManifold({text}{'' if self.centre else ', not centred'})"
 
 
-@lru_cache(maxsize=8)  # diagonalising the features takes long, and every scale asks for them
+@lru_cache(maxsize=2)  # diagonalising the features takes long, and every scale asks for them
 def _realised(data: HiddenManifold, size: int) -> Realised:
     D = data.teacher_size(size)
     if max(D, size) > 2e4:
