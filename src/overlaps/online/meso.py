@@ -109,63 +109,71 @@ def _fold(X, y, delta, step):  # pragma: no cover - compiled
         _clear(X, j, j, j + 1)
 
 
-@njit
+@njit(inline="always")
 def _draw(chance, frame, c, z, outside, lam, nu, rng):  # pragma: no cover - compiled
     """An input of component c: its coordinates z (B, R+F+1) in the frame, and the fields of students and teachers.
 
     outside: whether to draw its length outside the frame as well, which follows the coordinates of a level.
     """
-    B, F, _ = frame.fixed.shape
-    K, M = lam.size, nu.size
+    fixed, span, residual, width, rest, root = frame
+    B, F, _ = fixed.shape
+    K, M, means = lam.size, nu.size, chance.means
     lam[:] = 0.0
     nu[:] = 0.0
     for b in range(B):
-        n = frame.width[b]
-        noisy = frame.root[b] * chance.spread[c]
+        n = width[b]
+        noisy = root[b] * chance.spread[c]
         for j in range(n):
             z[b, j] = noisy * rng.standard_normal()
-        common = F if frame.rest[b] > 0 else n
-        if chance.means > 0:
+        common = F if rest[b] > 0 else n
+        if means > 0:
             for j in range(common):
-                z[b, j] += frame.fixed[b, M + c, j]
+                z[b, j] += fixed[b, M + c, j]
         for m in range(M):
             for j in range(common):
-                nu[m] += frame.fixed[b, m, j] * z[b, j]
+                nu[m] += fixed[b, m, j] * z[b, j]
         for k in range(K):
             for j in range(common):
-                lam[k] += frame.span[b, k, j] * z[b, j]
-            if frame.rest[b] > 0:
+                lam[k] += span[b, k, j] * z[b, j]
+            if rest[b] > 0:
                 for j in range(k + 1):
-                    lam[k] += frame.residual[b, k, j] * z[b, F + j]
-        if outside and frame.rest[b] > 0:
-            z[b, n] = noisy * np.sqrt(2.0 * rng.standard_gamma(0.5 * frame.rest[b]))
+                    lam[k] += residual[b, k, j] * z[b, F + j]
+        if outside and rest[b] > 0:
+            z[b, n] = noisy * np.sqrt(2.0 * rng.standard_gamma(0.5 * rest[b]))
 
 
 @njit
 def _single(kernel, chance, frame, v, step, size, rng):  # pragma: no cover - compiled
     """Steps of one sample each, with one row a unit."""
-    B, F, _ = frame.fixed.shape
-    K = frame.span.shape[1]
+    fixed, span, residual, width, rest, _ = frame
+    B, F, _ = fixed.shape
+    K = span.shape[1]
     lam, nu, dlam, dv = np.empty(K), np.empty(chance.u.size), np.empty(K), np.empty(K)
     z = np.empty((B, K + F + 1))
-    for s in range(len(step.pull)):
-        c = component(chance.cumulative, chance.means, rng)
+    keeps, pulls, keeps_readout, pulls_readout = step
+    readout, labels, u, noise = v[0], chance.labels, chance.u, chance.noise
+    cumulative, means = chance.cumulative, chance.means
+    for s in range(len(pulls)):
+        c = component(cumulative, means, rng)
         _draw(chance, frame, c, z, True, lam, nu, rng)
-        shift = chance.noise * rng.standard_normal() if chance.noise > 0.0 else 0.0
-        kernel(lam, nu, chance.labels[c], v[0], chance.u, shift, dlam, dv)
-        keep, pull = step.keep[s, 0, 0], step.pull[s, 0] / size
+        shift = noise * rng.standard_normal() if noise > 0.0 else 0.0
+        kernel(lam, nu, labels[c], readout, u, shift, dlam, dv)
+        keep, pull = keeps[s, 0, 0], pulls[s, 0] / size
         for b in range(B):
-            common = F if frame.rest[b] > 0 else frame.width[b]
+            common = F if rest[b] > 0 else width[b]
             for k in range(K):
                 for j in range(common):
-                    frame.span[b, k, j] = keep * frame.span[b, k, j] - pull * dlam[k] * z[b, j]
-            if frame.rest[b] > 0:
+                    span[b, k, j] = keep * span[b, k, j] - pull * dlam[k] * z[b, j]
+            if rest[b] > 0:
                 if keep != 1.0:
                     for k in range(K):
                         for j in range(K):
-                            frame.residual[b, k, j] *= keep
-                _fold(frame.residual[b], z[b, F:], dlam, pull)
-        move_readout(v, dv, size, step.keep_readout[s], step.pull_readout[s])
+                            residual[b, k, j] *= keep
+                _fold(residual[b], z[b, F:], dlam, pull)
+        keep, pull = keeps_readout[s, 0, 0], pulls_readout[s, 0] / size
+        if pull != 0.0:  # as `move_readout`, without views of arrays, which cost as much as a step
+            for k in range(K):
+                readout[k] = keep * readout[k] - pull * dv[k]
 
 
 @njit
