@@ -142,9 +142,9 @@ def _draw(chance, frame, c, z, outside, lam, nu, rng):  # pragma: no cover - com
             z[b, n] = noisy * np.sqrt(2.0 * rng.standard_gamma(0.5 * rest[b]))
 
 
-@njit
-def _single(kernel, chance, frame, v, step, size, rng):  # pragma: no cover - compiled
-    """Steps of one sample each, with one row a unit."""
+@loop(nogil=True)
+def _single(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no cover - compiled
+    """A step for each of the matrices in `step`, in place: of one sample, with one row a unit."""
     fixed, span, residual, width, rest, _ = frame
     B, F, _ = fixed.shape
     K = span.shape[1]
@@ -207,9 +207,9 @@ def _move(rows, keep, pull, gradient, moved):  # pragma: no cover - compiled
                 rows[j * K + k, i] = moved[j]
 
 
-@njit
+@loop(nogil=True)
 def _batches(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no cover - compiled
-    """Steps of a batch of samples each, with any number of rows a unit."""
+    """A step for each of the matrices in `step`, in place: of a batch of samples, with any number of rows a unit."""
     B, F, _ = frame.fixed.shape
     R, (J, K) = frame.span.shape[1], v.shape
     lam, nu, dlam, dv = np.empty(K), np.empty(chance.u.size), np.empty(K), np.empty(K)
@@ -284,15 +284,6 @@ def _overlaps(frame, Q, A):  # pragma: no cover - compiled
                 Q[b, k, l] = Q[b, l, k] = total
 
 
-@loop(nogil=True)
-def _run(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no cover - compiled
-    """A step for each of the matrices in `step`, in place."""
-    if batch == 1 and len(v) == 1:
-        _single(kernel, chance, frame, v, step, size, rng)
-    else:
-        _batches(kernel, chance, frame, v, step, batch, size, rng)
-
-
 class Chain:
     """One run of the overlap chain."""
 
@@ -325,6 +316,8 @@ class Chain:
                 residual[b, :K, :K] = rows[F:, F:]
             else:
                 span[b, :K, :n] = rows[F:]
+        # two functions, since a first answer waits for the one that it needs to be compiled
+        self.way = _single if self.update.batch == 1 and J == 1 else _batches
         self.frame = Frame(fixed, span, residual, width, rest, np.sqrt(start.eigenvalues))
         self.done = 0
 
@@ -342,7 +335,7 @@ class Chain:
         Q, A, V = np.empty((n, B, K, K)), np.empty((n, B, K, F)), np.empty((n, K))
         for i, stop in enumerate(stops):
             steps = self.update.steps(self.done, int(stop) - self.done, self.size)
-            _run(self.kernel, self.chance, self.frame, self.v, steps, self.update.batch, float(self.size), self.rng)
+            self.way(self.kernel, self.chance, self.frame, self.v, steps, self.update.batch, float(self.size), self.rng)
             self.done = int(stop)
             _overlaps(self.frame, Q[i], A[i])
             V[i] = self.v[0]
