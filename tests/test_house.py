@@ -18,6 +18,7 @@ ROOMS = 20  # folders and files on the top level of the package
 RIGHT = {"plot", "cli", "papers"}  # what people look at; everything else computes
 LONGEST = 500  # lines of a file, unless its docstring says why it is longer
 MEDIAN = 150  # lines of the median file
+FUNCTION = 80  # lines of a function outside papers, whose figures are long lists of what is drawn
 PUBLIC = 45  # names besides __version__
 
 
@@ -188,6 +189,20 @@ def test_files_are_short() -> None:
     for path, size in sizes.items():
         reason = ast.get_docstring(ast.parse(path.read_text())) or ""
         assert size <= LONGEST or "one file because" in reason, f"{path.name} has {size} lines"
+
+
+def lengths_of_functions(text: str) -> dict[str, int]:
+    """Lines of each function of a module, from its name to its last line."""
+    functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return {f.name: (f.end_lineno or f.lineno) - f.lineno + 1 for f in functions}
+
+
+def test_functions_are_short() -> None:
+    assert lengths_of_functions("def f():\n    pass\n    pass\n") == {"f": 3}
+    for path in MODULES:
+        if room_of(name_of(path)) != "papers":
+            for name, lines in lengths_of_functions(path.read_text()).items():
+                assert lines <= FUNCTION, f"{name} of {name_of(path)} has {lines} lines; split it"
 
 
 def test_the_public_interface_is_small() -> None:
