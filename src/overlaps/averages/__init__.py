@@ -21,7 +21,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..data import GaussianMixture
 from ..interface.checks import array, positive
 from ..interface.errors import InputError
 from ..problem.network import Committee
@@ -84,7 +83,7 @@ def gaussian_averages(
     D (K, K+M), S (K, K), dv (K,), error, E (K, P), with `method` and, per quantity, the measured `accuracy`:
     the largest change when the rule is made coarser (once, or for random points twice).
     """
-    if isinstance(problem.data, GaussianMixture) and not problem.data.one_covariance:
+    if not problem.data.one_covariance:
         raise InputError(
             "variance: one per component and level gives every component a covariance of its own; give one number per "
             "component, or use solve"

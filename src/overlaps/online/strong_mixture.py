@@ -25,7 +25,7 @@ accuracy stated.
 from __future__ import annotations
 
 import time as clock
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,9 +56,9 @@ BUDGET = 30_000  # evaluations of the averages
 
 def latent_inputs(problem: Problem) -> HiddenManifold:
     """The inputs of a problem, which must be features of a latent."""
-    if not isinstance(problem.data, HiddenManifold):
+    if not problem.data.reads_latent:
         raise InputError("system: the equations of strong mixtures are for a HiddenManifold; use system='levels'")
-    return problem.data
+    return cast("HiddenManifold", problem.data)
 
 
 class Drift:

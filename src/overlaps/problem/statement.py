@@ -33,9 +33,7 @@ from ..data import (
     GaussianInputs,
     GaussianMixture,
     HiddenManifold,
-    Isotropic,
     LatentMixture,
-    Levels,
     Samples,
     StudentInputs,
 )
@@ -116,29 +114,9 @@ class Problem:
                 "readout_rate: has no effect on a fixed readout; set train_readout=True on the student or drop it"
             )
         object.__setattr__(self, "label_noise", number("label_noise", self.label_noise, least=0))
-        self._check_algorithm()
+        self.algorithm.check_problem(self.data, self.student.train_readout)
         self._check_loss()
         self._warn_of_decay()
-
-    def _check_algorithm(self) -> None:
-        data = self.data
-        if not isinstance(self.algorithm, FullBatch):
-            if isinstance(data, GaussianMixture) and not data.one_covariance:
-                raise InputError(
-                    "variance: one per component and level is for FullBatch; the online equations take one covariance "
-                    "for all components, times a variance of each: give one number per component"
-                )
-            return
-        if not isinstance(data, Levels):
-            raise InputError(
-                f"algorithm: FullBatch needs Gaussian inputs, got {type(data).__name__}; use GaussianMixture or "
-                "GaussianInputs (of a data set: GaussianInputs(Spectrum.from_data(...))), or OnlineSGD"
-            )
-        if self.student.train_readout:
-            raise InputError(
-                "train_readout: FullBatch trains the first layer, by methods that are linear in its gradients; use "
-                "train_readout=False, or OnlineSGD"
-            )
 
     def _check_loss(self) -> None:
         labels = sorted(set(self.data.components.labels.tolist()))
@@ -187,7 +165,7 @@ class Problem:
     def _warn_of_decay(self) -> None:
         """Warn where decay shrinks all weights to zero, whatever the data say (see `overlaps.problem.origin`)."""
         data, student, decay = self.data, self.student, self.algorithm.decay
-        if not (isinstance(data, GaussianMixture) and isinstance(data.spectrum, Isotropic)):
+        if not (data.labelled and data.is_gaussian and np.array_equal(data.eigenvalues, [1.0])):
             return
         if not (isinstance(student, Committee) and student.train_readout and student.activation == "relu"):
             return
@@ -220,12 +198,7 @@ class Problem:
 
     @property
     def update(self) -> Update:
-        """The step of a one-pass algorithm, with the rates of both layers; full batches have none."""
-        if isinstance(self.algorithm, FullBatch):
-            raise InputError(
-                f"algorithm: this is for one-pass training, got {type(self.algorithm).__name__}; use OnlineSGD or "
-                "GradientFlow, or solve"
-            )
+        """The step of a one-pass algorithm, with the rates of both layers; full batches refuse, they have none."""
         return self.algorithm.update(self.student.train_readout)
 
     def plain_sgd(self, who: str) -> PlainSGD:
@@ -234,7 +207,7 @@ class Problem:
         who: what asks for them; any other algorithm is refused in its name.
         """
         algorithm = self.algorithm
-        if not algorithm.plain or isinstance(algorithm, FullBatch):
+        if not algorithm.plain:
             raise InputError(
                 f"algorithm: {who} is for one-pass SGD or gradient flow at constant rates, one sample a step and no "
                 f"momentum, got {' '.join(repr(algorithm).split()):.120}; use solve"

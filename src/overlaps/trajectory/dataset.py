@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 
 from .. import __version__
 from ..averages import ClosedForm, Method
-from ..data import GaussianInputs, Samples, TeacherFields
+from ..data import TeacherFields
 from ..interface.errors import InputError, NumericalError
 from ..problem.network import Softmax
 from ..problem.start import Start, joined
@@ -299,15 +299,11 @@ def _provenance(problem: Problem, method: Method, averaged: bool) -> dict[str, s
         text = problem.to_toml()
     except InputError:
         text = ""
-    inputs = "Gaussian" if isinstance(problem.data, GaussianInputs) else repr(problem.data)
-    if isinstance(problem.data, Samples):
-        about = "taken as Gaussian, with the covariance of" if averaged else "rows of"
-        inputs = f"{about} {problem.data.spectrum.source}"
     return {
         "spec": text,
         "description": repr(problem),
-        "inputs": inputs,
-        "averages": "mean over all rows" if isinstance(problem.data, Samples) and not averaged else method.name,
+        "inputs": problem.data.described(as_gaussian=averaged),
+        "averages": "mean over all rows" if problem.data.table is not None and not averaged else method.name,
         "overlaps": __version__,
         **{name: version(name) for name in ("numpy", "scipy", "numba")},
     }
