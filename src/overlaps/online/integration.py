@@ -88,6 +88,7 @@ class _Stretch:
         self.chosen, self.before, self.budget = steps, before, budget
         self.kind: Any = None
         self.solver: Any = None
+        self.explicit: Any = DOP853
         self.count, self.mark = 0, t
         if not np.isfinite(motion(t, y)).all():
             where = "at the start" if t == 0 else "at a knot of the rates"
@@ -100,9 +101,13 @@ class _Stretch:
 
     def _begin(self, last: float, times: Array) -> None:
         """Choose how to take steps; a method of high order takes jumps of the averages for errors."""
-        explicit = RK45 if self.motion.method.jumps else DOP853
-        self.kind = self.chosen or (Radau if is_stiff(self.motion, self.t, self.y, times) else explicit)
-        self.solver = self.kind(self.motion, self.t, self.y, last, rtol=self.rtol, atol=self.rtol * 1e-3)
+        self.explicit = RK45 if self.motion.method.jumps else DOP853
+        self._use(self.chosen or (Radau if is_stiff(self.motion, self.t, self.y, times) else self.explicit), last)
+
+    def _use(self, kind: Any, last: float) -> None:
+        """Take steps of that kind from here on."""
+        self.before, self.kind = self.total, kind
+        self.solver = kind(self.motion, self.t, self.y, last, rtol=self.rtol, atol=self.rtol * 1e-3)
         self.budget.spend(self.solver.nfev)
 
     def reach(self, target: float, targets: Array) -> None:
@@ -130,7 +135,10 @@ class _Stretch:
             self.budget.spend(solver.nfev - before)
             self.t, self.y = solver.t, solver.y
             if solver.status == "failed":
-                raise self._stopped(message or "the step size became too small")
+                if self.kind is not Radau or self.chosen is not None:
+                    raise self._stopped(message or "the step size became too small")
+                self._use(self.explicit, last)  # what grows fast is not stiff: implicit steps find no beginning
+                continue
             self._check_state()
             if self.t == target or (self.kind is Radau and wanted * self.parts > target - begin):
                 solver.h_abs = max(solver.h_abs, wanted)
@@ -146,13 +154,11 @@ class _Stretch:
             return
         ahead = 12 * (last - self.t) / self.solver.h_abs
         if ahead > 2 * implicit_cost(self.motion, int(np.count_nonzero(targets > self.t))):
-            self.before, self.kind = self.total, Radau
-            self.solver = Radau(self.motion, self.t, self.y, last, self.rtol, self.rtol * 1e-3)
-            self.budget.spend(self.solver.nfev)
+            self._use(Radau, last)
 
     def _check_state(self) -> None:
         if not np.abs(self.y).max() < LIMIT:
-            raise self._stopped("an overlap grew without bound")
+            raise self._stopped("training diverges: an overlap grew without bound")
         C = self.motion.covariance(self.y)
         low = float(np.linalg.eigvalsh(C)[0])
         # students on their teachers make it singular, so its sign may be lost within the tolerance, not beyond
