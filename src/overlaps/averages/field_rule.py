@@ -64,7 +64,13 @@ class FieldRule:
         sharpness: Array | None = None,
         shifted: bool = False,
     ) -> None:
-        self.kinks, self.joint, self.refinement, self.labelled, self.shifted = kinks, joint, refinement, labelled, shifted
+        self.kinks, self.joint, self.refinement, self.labelled, self.shifted = (
+            kinks,
+            joint,
+            refinement,
+            labelled,
+            shifted,
+        )
         d = self.fields = len(kinks)
         self.sharpness = np.ones(d) if sharpness is None else sharpness
         self.is_tensor = d <= 4

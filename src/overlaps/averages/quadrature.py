@@ -190,7 +190,9 @@ class LossQuadrature:
         """Generalisation error in each component, (P,); C (P, K+M, K+M), v (K,), means (K+M, P)."""
         v = np.ascontiguousarray(v)
         out = np.empty(len(C))
-        for i, (c, mean, label) in enumerate(zip(C, means.T, self.problem.data.components.labels.tolist(), strict=True)):
+        for i, (c, mean, label) in enumerate(
+            zip(C, means.T, self.problem.data.components.labels.tolist(), strict=True)
+        ):
             _, w, H = self._points(self._factor(c)[1], mean, label, v)
             out[i] = w @ _values(self.problem.value, H, v.size, label, v, self.teacher_readout)
         return out

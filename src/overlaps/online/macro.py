@@ -33,6 +33,8 @@ from .strong_mixture import STRONG, WEAK, solve_strong_mixture
 Array = NDArray[np.float64]
 SYSTEMS: dict[str, type[EquationOfMotion]] = {"levels": EquationOfMotion, "moments": MomentHierarchy}
 CLOSED_EVALUATIONS, QUADRATURE_EVALUATIONS = 10**8, 60_000  # of a solution, where no number is named
+LOOSEST = 1e-3  # tolerance of steps
+COARSEST = 3  # refinements below the rule to begin with, where little accuracy is asked for
 
 
 def solve(
@@ -84,10 +86,10 @@ def _system(problem: Problem, start: Start, system: str, levels: bool) -> str:
 
 
 class Attempt(NamedTuple):
-    """One solution, and how it was found."""
+    """One solution, its states (times, unknowns), and whether steps were implicit."""
 
     result: Trajectory
-    evaluations: int
+    states: Array
     implicit: bool
 
 
@@ -111,71 +113,121 @@ class _Equation:
         )
 
     def attempts(self, how: Method, goal: Goal) -> Iterator[Stated]:
-        """Solutions with ever finer averages and steps, each compared with the one before."""
-        closed = isinstance(how, ClosedForm)
+        """Solutions with ever finer averages and steps, each judged by one that shares neither.
+
+        Averages in closed form have no error, so that a solution is judged by the one before.
+        """
+        closed = isinstance(how, ClosedForm) and how.finer() is None
         least = 1e-4 if how.jumps else 1e-13
-        rtol = max(least, goal.aim / (300 if closed else 10))
-        if not closed:
-            _check_quadrature(self.motion(how), self.start, goal.accept)
+        rtol = min(max(least, goal.aim / (300 if isinstance(how, ClosedForm) else 10)), LOOSEST)
+        if not isinstance(how, ClosedForm):
+            how = self._start_rule(how, goal)
         first, steps, parts = rtol, None, 1
-        rough, before = self.attempt(how.coarser(), 30 * rtol), np.inf
+        others, before = self._judges(how, rtol), np.inf
         while True:
             parts *= 2
             fine = self.attempt(how, rtol, steps, parts)
-            stated = self._stated(fine.result, rough.result, rtol)
+            stated = self._stated(fine.result, [other.result for other in others], rtol)
             yield stated
-            better = how.finer()
-            exhausted = better is None and rtol <= least
+            better = self._better_rule(how, fine, stated.reached, goal.aim)
+            exhausted = better is None or (better is how and rtol <= least)
             # refining does not help; but between random points, which have no gain to keep, one comparison says little
             helpless = stated.reached > before / how.gain and (how.gain > 1 or better is None)
-            if exhausted or helpless:
+            if better is None or exhausted or helpless:
                 if stated.reached <= goal.accept or not fine.implicit:
                     return
                 # implicit steps round differently for equal students, who part on a saddle; explicit ones keep them
                 # equal
                 steps, rtol, before = DOP853, first, np.inf
-                rough = self.attempt(how.coarser(), 30 * rtol, steps)
+                others = self._judges(how, rtol, steps)
                 continue
-            before, rough = stated.reached, fine
-            how, rtol = better or how, max(least, rtol / 30)
+            before, how, rtol = stated.reached, better, max(least, rtol / 30)
+            others = [fine] if closed else self._judges(how, rtol, steps)
 
-    def _stated(self, fine: Trajectory, rough: Trajectory, rtol: float) -> Stated:
-        """The finer of two solutions, with their difference as its error."""
-        budget = self.budget
-        cost = f"{budget.spent} evaluations of the averages, {budget.elapsed:.2g} s"
-        fine.data.attrs["cost"] = cost
-        sizes = largest_values(fine)
-        # where both take the same few long steps their difference says nothing: never claim more than the tolerance
-        errors = {name: np.maximum(apart, rtol * sizes[name]) for name, apart in differences(fine, rough).items()}
-        return Stated(fine, errors, sizes)
+    def _judges(self, how: Method, rtol: float, steps: type | None = None) -> list[Attempt]:
+        """Solutions by looser steps and independent averages: one, or three where points are random.
 
+        Random points err by chance, and may agree by chance: three sets of fewer points all do once in a hundred times.
+        """
+        rules = [how.check()]
+        if how.gain <= 1:
+            rules = [how.coarser().check(), how.coarser().coarser(), how.coarser().coarser().check()]
+        return [self.attempt(rule, min(30 * rtol, LOOSEST), steps) for rule in rules]
 
-def _check_quadrature(motion: EquationOfMotion, start: Start, accepted: float) -> None:
-    """Refuse at once where rules do not converge at the start, as for a loss with a kink."""
-    y, how = motion.pack(start.Q, start.A, start.v), motion.method
-
-    def difference(how: Method) -> tuple[float, str]:
-        a, b = motion.averages(y, how), motion.averages(y, how.coarser())
-        names = ("D", "S", "dv", "error", "E")
-        pairs = {name: (np.asarray(getattr(a, name)), np.asarray(getattr(b, name))) for name in names}
-        gaps = {n: float(np.abs(x - y).max() / max(np.abs(x).max(), 1e-3)) for n, (x, y) in pairs.items() if x.size}
-        name = max(gaps, key=lambda n: gaps[n] if np.isfinite(gaps[n]) else np.inf)
-        return gaps[name], name
-
-    with np.errstate(all="ignore"):
-        gap, name = difference(how)
-        if gap <= accepted or how.gain <= 1:
-            return
-        before = difference(how.coarser())[0]
-    # on a smooth integrand a finer rule gains orders of magnitude; at a kink it gains what its spacing does
-    if not gap <= before / how.gain:
+    def _start_rule(self, how: Method, goal: Goal) -> Method:
+        """The cheapest rule that serves at the start; refused where rules do not converge, as for an unknown kink."""
+        motion = self.motion(how)
+        states = [motion.pack(self.start.Q, self.start.A, self.start.v)]
+        if how.gain <= 1:
+            return how  # random points have to be few or many along the whole solution
+        for _ in range(COARSEST):
+            how = how.coarser()
+        before, gap, name, stalled = np.inf, np.inf, "", False
+        for refinement in range(-COARSEST, 1000):
+            before, (gap, name) = gap, _gap(motion, states, how)
+            better = how.finer()
+            # coarse rules may differ by anything; from the usual one on, a smooth integrand converges fast
+            stalled = refinement > 0 and not gap <= before / how.gain
+            if gap <= goal.aim / 10 or better is None or (stalled and gap > goal.accept):
+                break
+            how = better
+        if gap <= goal.accept or not stalled:
+            return how
         raise NumericalError(
-            f"macro: the quadrature of {name} does not converge (rules differ by {before:.1e} at time 0, finer ones by "
-            f"{gap:.1e}; {accepted:.1e} was asked; {how.name}); if the loss has a kink or grows fast, smooth it, or "
-            f"pass accuracy={2 * gap:.0e}",
+            f"macro: the quadrature of {name} does not converge (independent rules differ by {before:.1e} at time 0, "
+            f"finer ones by {gap:.1e}; {goal.accept:.1e} was asked; {how.name}); if the loss has a kink or grows fast, "
+            f"name it in kinks= or smooth it, or pass accuracy={2 * gap:.0e}",
             quantity=name,
             time=0.0,
         )
+
+    def _better_rule(self, how: Method, fine: Attempt, reached: float, aim: float) -> Method | None:
+        """The cheapest finer rule whose averages along a solution are as much more accurate as is asked.
+
+        The rule itself where the steps are what limits the solution, None where the averages do and cannot be refined.
+        """
+        better = how.finer()
+        if isinstance(how, ClosedForm):
+            return better or how
+        if how.gain <= 1:
+            return better
+        motion = self.motion(how)
+        some = fine.states[np.unique(np.linspace(0, len(fine.states) - 1, 5).astype(int))]
+        gap = _gap(motion, list(some), how)[0]
+        if gap < 1e-2 * reached:
+            return how
+        while better is not None and _gap(motion, list(some), better)[0] > gap * aim / reached / 3:
+            finer = better.finer()
+            if finer is None:
+                break
+            better = finer
+        return better
+
+    def _stated(self, fine: Trajectory, others: list[Trajectory], rtol: float) -> Stated:
+        """A solution, with its largest difference from others as its error."""
+        budget = self.budget
+        fine.data.attrs["cost"] = f"{budget.spent} evaluations of the averages, {budget.elapsed:.2g} s"
+        sizes = largest_values(fine)
+        apart = [differences(fine, other) for other in others]
+        # where all take the same few long steps their difference says nothing: never claim more than the tolerance
+        errors = {n: np.maximum(np.max([one[n] for one in apart], axis=0), rtol * sizes[n]) for n in sizes}
+        return Stated(fine, errors, sizes)
+
+
+def _gap(motion: EquationOfMotion, states: list[Array], how: Method) -> tuple[float, str]:
+    """Largest relative difference of the averages from those of the independent rule, and of which average."""
+    gaps = dict.fromkeys(("D", "S", "dv", "error", "E"), 0.0)
+    check = how.check()
+    with np.errstate(all="ignore"):
+        for y in states:
+            one, other = motion.averages(y, how), motion.averages(y, check)
+            for name in gaps:
+                a, b = np.asarray(getattr(one, name)), np.asarray(getattr(other, name))
+                if a.size:
+                    gap = float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-3))
+                    gaps[name] = max(gaps[name], gap if np.isfinite(gap) else np.inf)
+    name = max(gaps, key=lambda n: gaps[n])
+    return gaps[name], name
 
 
 def attempt(
@@ -217,4 +269,4 @@ def attempt(
             partial=trajectory(np.array(stop.states), times[:done], "stopped early") if done else None,
         ) from None
     cost = f"{solution.evaluations} evaluations of the averages"
-    return Attempt(trajectory(solution.states, times, cost), solution.evaluations, solution.implicit)
+    return Attempt(trajectory(solution.states, times, cost), solution.states, solution.implicit)
