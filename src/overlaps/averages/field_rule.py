@@ -50,8 +50,8 @@ class FieldRule:
     refinement: 0 to begin with, each step finer (or, negative, coarser).
     labelled: for losses of labels, whose fields vary over little of the width of a logistic function: they begin with
         fewer points.
-    shifted: the independent rule of about the same cost: a lattice moved by half its spacings in a larger ball, other
-        panels, other random points.
+    shifted: the independent rule of about the same cost: a lattice moved by half its spacings, which are a little
+        smaller, in a larger ball; other panels; other random points.
     """
 
     def __init__(
@@ -83,8 +83,8 @@ class FieldRule:
         self.spacing = spacing / 1.3**refinement
         self.radius = float(np.sqrt(chdtri(d, outside / 100.0 ** (refinement + shifted))))
         self.least = max(2, (5 if d < 4 else 4) + refinement)  # nodes of a panel
-        if self.has_panels and shifted:
-            self.spacing, self.least = self.spacing / 1.1, self.least + 1
+        if shifted:
+            self.spacing, self.least = self.spacing / 1.12, self.least + 1
         kind = "tensor rule of panels" if self.has_panels else "tensor rule"
         self.name = f"{kind}, spacing {spacing / 1.3**refinement:.2g}"
 
@@ -109,7 +109,7 @@ class FieldRule:
 
     def _most(self, refinement: int) -> float:
         """Points that a refinement may have."""
-        return (30_000 if self.labelled else 200_000) * 1.3 ** (self.fields * refinement)
+        return (30_000 if self.labelled else 200_000) * 1.3 ** (self.fields * refinement) * (1.5 if self.shifted else 1.0)
 
     def spacings(self, X: Array, gain: float = 1.0) -> Array:
         """Spacing of each coordinate, (r,), for fields X z, X (d, r), amplified by `gain` in the output.
@@ -172,7 +172,9 @@ class FieldRule:
             return some, w, moved
         z = np.zeros((len(some), r))
         z[:, alive] = some
-        return z, w, alive[moved]
+        moved = alive[moved]
+        moved[0] = 0
+        return z, w, moved
 
     def steps(self, X: Array, gain: float) -> Array:
         """Spacings in steps of a factor, (r,), so that laws of about one width share a lattice; see `stepped`."""
