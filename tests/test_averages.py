@@ -18,7 +18,8 @@ import pytest
 import overlaps as ov
 from gaussian import FACTOR, ROUNDING, assert_honest, hermite_grid, nudged
 from overlaps.averages import erf, method_for, relu
-from overlaps.averages.quadrature import FieldRule, SquareQuadrature
+from overlaps.averages.field_rule import FieldRule
+from overlaps.averages.square_quadrature import SquareQuadrature
 from problems import problem, random_covariance
 
 NAMES = ("D", "S", "dv", "error")

@@ -11,6 +11,21 @@ In a mixture the fields of component c have covariance s_c C and a mean, and the
 For the square loss of a student and a teacher with erf, linear or ReLU units these are closed forms, with means or
 without; for anything else they are quadratures. `gaussian_averages` picks, and says what it picked and how accurate it
 is.
+
+A way to evaluate them is a `Method`, made by `method_for`:
+
+    how(C, v, means)        the averages at field covariance C, readout v and means of the fields
+    how.errors(C, v, means) the generalisation error alone, for a batch
+    how.check()             the same averages by a rule that is independent of this one and as accurate: a lattice shifted
+                            by half its spacing, other panels, other random points. Two rules that are refinements of
+                            each other may share an error; these do not, so their difference is the error to state
+    how.finer()             more accurate, or None at the end of the budget
+    how.coarser()           less accurate and cheaper
+    how.name                what it is, in words
+    how.default_accuracy    the relative accuracy to ask for where the user names none
+    how.gain                what a refinement gains at least on an integrand whose kinks are known; 1 for random points,
+                            whose errors are random: one difference may be small by chance
+    how.jumps               whether averages jump a little when fields move, so that high-order steps do not pay
 """
 
 from __future__ import annotations
@@ -26,8 +41,9 @@ from ..interface.errors import InputError
 from ..problem.network import Committee
 from ..problem.statement import Problem
 from .closed import FAMILIES, ClosedForm
-from .quadrature import LossQuadrature, SquareQuadrature
+from .quadrature import LossQuadrature
 from .result import Averages
+from .square_quadrature import SquareQuadrature
 
 Method = ClosedForm | SquareQuadrature | LossQuadrature
 
@@ -81,7 +97,7 @@ def gaussian_averages(
     Returns
     -------
     D (K, K+M), S (K, K), dv (K,), error, E (K, P), with `method` and, per quantity, the measured `accuracy`:
-    the largest change when the rule is made coarser (once, or for random points twice).
+    the largest difference to an independent rule (for random points: to three others).
     """
     if not problem.data.one_covariance:
         raise InputError(
@@ -99,10 +115,10 @@ def gaussian_averages(
             f"means: the inputs have {components} means; give those of the fields, ({k + m}, {components})"
         )
     at = np.zeros((k + m, 0)) if means is None else array("means", means, (k + m, components))
-    coarser = [how.coarser()]
+    rules = [how.check()]
     if how.gain <= 1:  # the error of random points is random: one difference may be small by chance
-        coarser.append(coarser[0].coarser())
-    fine, others = how(c, v, at), [rule(c, v, at) for rule in coarser]
+        rules += [how.coarser(), how.coarser().check()]
+    fine, others = how(c, v, at), [rule(c, v, at) for rule in rules]
     accuracy: dict[str, float] = {}
     for name in ("D", "S", "dv", "error", "E"):
         x = np.asarray(getattr(fine, name))

@@ -6,9 +6,11 @@ to problems, specs and the tests of all losses without another line. Every loss 
     "gradient"     gradient(λ, ν, c, v, u, noise, dλ, dv)     writes ∂loss/∂λ into dλ and ∂loss/∂v into dv
     "value"        value(λ, ν, c, v, u, noise=0)              the loss of one sample
     "curvature"    curvature(λ, ν, c, v, u, λλ, λv, vv)       writes second derivatives, each (K, K)
+    "kinks"        kinks(λ, ν, c, v, u)                       changes its sign where derivatives of the loss jump; only
+                                                              where `kinks` of the loss is not None
 
 with the fields λ of the student and ν of the teacher, the label c and the readouts v and u. All scales and spectra call
-these three and nothing else.
+these and nothing else.
 """
 
 from __future__ import annotations

@@ -263,6 +263,11 @@ class Problem:
         """The compiled second derivatives of the loss, ``curvature(λ, ν, c, v, u, λλ, λv, vv)``."""
         return self._compiled("curvature")
 
+    @property
+    def kinks(self) -> Any:
+        """The compiled function ``kinks(λ, ν, c, v, u)`` that changes its sign at kinks of the loss; None without them."""
+        return None if self.law.kinks is None else self._compiled("kinks")
+
     def to_toml(self) -> str:
         """The problem as TOML; `from_toml` reads back an equal one."""
         return spec.write(spec.to_mapping(self))
