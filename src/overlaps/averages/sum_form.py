@@ -43,7 +43,7 @@ class SumForm:
         how = "" if self.exact else f", {fit_terms} error functions, {self.fit_error:.0e}"
         self.name = f"closed form ({names}{how})"
         self.default_accuracy = 1e-9 if self.exact else 1e-6
-        self.gain, self.jumps = 3.0, False
+        self.gain, self.jumps = 2.0, False
 
     @staticmethod
     def serves(student: Activation, teacher: Activation) -> bool:
