@@ -44,8 +44,9 @@ from .closed import FAMILIES, ClosedForm
 from .quadrature import LossQuadrature
 from .result import Averages
 from .square_quadrature import SquareQuadrature
+from .sum_form import SumForm
 
-Method = ClosedForm | SquareQuadrature | LossQuadrature
+Method = ClosedForm | SumForm | SquareQuadrature | LossQuadrature
 
 
 def method_for(problem: Problem, teacher_readout: NDArray[np.float64], force: str = "auto") -> Method:
@@ -57,9 +58,13 @@ def method_for(problem: Problem, teacher_readout: NDArray[np.float64], force: st
     if isinstance(student, Committee) and teacher is not None and problem.loss == "square":
         if student.g == teacher.g and student.activation in FAMILIES and force != "quadrature":
             way = ClosedForm(student.g.name, teacher_readout, problem.label_noise, components=problem.data.components)
-        elif not problem.data.has_means and problem.data.components.weights.size == 1:
-            way = SquareQuadrature(problem, teacher_readout)
-    if force == "closed" and not isinstance(way, ClosedForm):
+        elif not problem.data.has_means:
+            if force != "quadrature" and SumForm.serves(student.g, teacher.g):
+                noise, components = problem.label_noise, problem.data.components
+                way = SumForm(student.g, teacher.g, teacher_readout, noise, components)
+            elif problem.data.components.weights.size == 1:
+                way = SquareQuadrature(problem, teacher_readout)
+    if force == "closed" and not (isinstance(way, ClosedForm) or (isinstance(way, SumForm) and way.exact)):
         raise InputError(
             f"method: no closed form for the {problem.loss!r} loss with {problem.describe_networks()} (there is one "
             f"for the square loss of a student and a teacher with one activation: {', '.join(FAMILIES)}); use "

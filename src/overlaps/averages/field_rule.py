@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, gamma
 
 from . import rules
-from .panels import first_change, no_margin, panel_rule
+from .panels import first_change, last_along, no_margin, panel_rule
 
 Array = NDArray[np.float64]
 
@@ -165,7 +165,13 @@ class FieldRule:
             for j, own in enumerate(self.kinks):
                 kinks[j, : len(own)] = own
             centre = np.zeros(d) if mean is None else mean
-            z, w = panel_rule(X, centre, kinks, margin, K, label, v, u, spacings, self.radius, self.least)
+            if any(self.kinks):
+                z, w = panel_rule(X, centre, kinks, margin, K, label, v, u, spacings, self.radius, self.least)
+            else:
+                turn = last_along(margin, X, centre, K, label, v, u)
+                rest = self.spacings(X @ turn, gain)
+                z, w = panel_rule(X @ turn, centre, kinks, margin, K, label, v, u, rest, self.radius, self.least)
+                z = z @ turn.T
             return z, w, first_change(z)
         some, w, moved = rules.lattice(spacings[alive], self.radius, 0.5 if self.shifted else 0.0)
         if alive.size == r:

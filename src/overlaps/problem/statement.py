@@ -40,7 +40,7 @@ from ..data import (
 from ..interface import spec
 from ..interface.checks import number
 from ..interface.errors import InputError
-from ..losses import CrossEntropy, Loss, OutputLoss, check_gradient, loss
+from ..losses import CrossEntropy, Loss, OutputLoss, check_gradient, known_kinks, loss
 from .network import Committee, Softmax
 from .origin import largest_pull
 
@@ -264,9 +264,17 @@ class Problem:
         return self._compiled("curvature")
 
     @property
-    def kinks(self) -> Any:
-        """The compiled function ``kinks(λ, ν, c, v, u)`` that changes its sign at kinks of the loss; None without them."""
-        return None if self.law.kinks is None else self._compiled("kinks")
+    def kinks(self) -> tuple[tuple[tuple[float, ...], ...], Any]:
+        """Where the loss is not smooth: places in each of the K+M fields, and a function of all of them or None.
+
+        The latter is compiled, ``kinks(λ, ν, c, v, u)``, and changes its sign at kinks that several fields share.
+        """
+        law, M = self.law, self.teacher_units
+        if isinstance(law, Loss):
+            return known_kinks(law, self.student.units, M)
+        networks = [self.student] * self.student.units + ([] if self.teacher is None else [self.teacher] * M)
+        places = tuple(network.g.kinks if isinstance(network, Committee) else () for network in networks)
+        return places, None if law.kinks is None else self._compiled("kinks")
 
     def to_toml(self) -> str:
         """The problem as TOML; `from_toml` reads back an equal one."""
