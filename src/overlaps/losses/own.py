@@ -177,7 +177,9 @@ def _single_field(one: Callable[..., Any], students: int, teachers: int) -> int 
     for _ in range(6):
         h, v = 2 * rng.standard_normal(d), rng.standard_normal(students)
         before = float(one(h[:students], h[students:], 0, v))
-        if before != float(one(h[:students], h[students:], 1, v)) or before != float(one(h[:students], h[students:], 0, -v)):
+        if before != float(one(h[:students], h[students:], 1, v)) or before != float(
+            one(h[:students], h[students:], 0, -v)
+        ):
             return None
         for a in range(d):
             moved = h.copy()
