@@ -16,7 +16,6 @@ Points are those of `FieldRule`; kinks of activations and losses are where these
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray

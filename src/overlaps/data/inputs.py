@@ -36,6 +36,8 @@ class Shared:
     is_gaussian = False  # whether inputs are Gaussian given their component, and read by both networks
     one_covariance = True  # whether the covariances of the components are multiples of each other
     table: NDArray[np.float64] | None = None  # rows that are drawn as they are, (rows, N); None: inputs are Gaussian
+    targets: NDArray[np.float64] | None = None  # labels of these rows, (rows,); None where they have none
+    own_teacher: NDArray[np.float64] | None = None  # the linear teacher that labels of rows stand for, (1, N)
 
     def eigenvalues_at(self, size: int | None) -> NDArray[np.float64]:
         """ω at a size, (levels,); here they are the same at all sizes."""
