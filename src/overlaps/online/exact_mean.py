@@ -35,7 +35,7 @@ from ..problem.network import Committee
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory, assemble
-from .runs import schedule
+from .recording import Stops
 
 Array = NDArray[np.float64]
 EXACT = "exact-mean"
@@ -167,11 +167,11 @@ def solve_exact_mean(problem: Problem, start: Start, times: Array, levels: bool)
     Q, A = np.zeros((B, R, R)), np.zeros((B, R, M))  # velocities start at zero
     Q[:, :K, :K], A[:, :K] = start.Q, start.A
     total = steps(float(times[-1]), size)
-    stops, place, share = schedule(times, size)
-    seen_Q, seen_A = np.empty((stops.size, B, K, K)), np.empty((stops.size, B, K, M))
+    stops = Stops.at(times, size)
+    seen_Q, seen_A = np.empty((stops.steps.size, B, K, K)), np.empty((stops.steps.size, B, K, M))
     way = advance_one if R == M == 1 else advance
     done, reached, diverged = 0, 0, None
-    for i, stop in enumerate(stops.tolist()):
+    for i, stop in enumerate(stops.steps.tolist()):
         while done < stop and diverged is None:
             count = min(stop - done, max(1, CHUNK // (R * R + R)))
             matrices = update.steps(done, count, size)
@@ -187,9 +187,7 @@ def solve_exact_mean(problem: Problem, start: Start, times: Array, levels: bool)
         reached = i + 1
 
     def trajectory(count: int) -> Trajectory:
-        before, part = place[:count], share[:count, None, None, None]
-        after = before + (share[:count] > 0)
-        at_Q, at_A = ((1 - part) * x[before] + part * x[after] for x in (seen_Q, seen_A))
+        at_Q, at_A = (stops.interpolated(x[None], count)[0] for x in (seen_Q, seen_A))
         mean_Q, mean_R = (np.einsum("b,tbij->tij", start.eigenvalues, x)[None] for x in (at_Q, at_A))
         v = np.broadcast_to(start.v, (1, count, K))
         cost = f"{total:,} steps of the exact mean, {clock.perf_counter() - began:.2g} s"
@@ -206,7 +204,7 @@ def solve_exact_mean(problem: Problem, start: Start, times: Array, levels: bool)
 
     if diverged is None:
         return trajectory(times.size)
-    count = int(np.count_nonzero(place + (share > 0) < reached))
+    count = int(np.count_nonzero(stops.before + (stops.share > 0) < reached))
     raise NumericalError(
         f"macro: the mean error at size {size} grew without bound by time {diverged / size:.6g}; reduce rate (now "
         f"{update.rate(diverged / size):g}) or stop earlier",
