@@ -36,7 +36,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..data import GaussianMixture
 from ..interface.checks import array, positive
 from ..interface.errors import InputError
 from ..problem.network import Committee
@@ -45,8 +44,9 @@ from .closed import FAMILIES, ClosedForm
 from .quadrature import LossQuadrature
 from .result import Averages
 from .square_quadrature import SquareQuadrature
+from .sum_form import SumForm
 
-Method = ClosedForm | SquareQuadrature | LossQuadrature
+Method = ClosedForm | SumForm | SquareQuadrature | LossQuadrature
 
 
 def method_for(problem: Problem, teacher_readout: NDArray[np.float64], force: str = "auto") -> Method:
@@ -58,9 +58,13 @@ def method_for(problem: Problem, teacher_readout: NDArray[np.float64], force: st
     if isinstance(student, Committee) and teacher is not None and problem.loss == "square":
         if student.g == teacher.g and student.activation in FAMILIES and force != "quadrature":
             way = ClosedForm(student.g.name, teacher_readout, problem.label_noise, components=problem.data.components)
-        elif not problem.data.has_means and problem.data.components.weights.size == 1:
-            way = SquareQuadrature(problem, teacher_readout)
-    if force == "closed" and not isinstance(way, ClosedForm):
+        elif not problem.data.has_means:
+            if force != "quadrature" and SumForm.serves(student.g, teacher.g):
+                noise, components = problem.label_noise, problem.data.components
+                way = SumForm(student.g, teacher.g, teacher_readout, noise, components)
+            elif problem.data.components.weights.size == 1:
+                way = SquareQuadrature(problem, teacher_readout)
+    if force == "closed" and not (isinstance(way, ClosedForm) or (isinstance(way, SumForm) and way.exact)):
         raise InputError(
             f"method: no closed form for the {problem.loss!r} loss with {problem.describe_networks()} (there is one "
             f"for the square loss of a student and a teacher with one activation: {', '.join(FAMILIES)}); use "
@@ -100,7 +104,7 @@ def gaussian_averages(
     D (K, K+M), S (K, K), dv (K,), error, E (K, P), with `method` and, per quantity, the measured `accuracy`:
     the largest difference to an independent rule (for random points: to three others).
     """
-    if isinstance(problem.data, GaussianMixture) and not problem.data.one_covariance:
+    if not problem.data.one_covariance:
         raise InputError(
             "variance: one per component and level gives every component a covariance of its own; give one number per "
             "component, or use solve"

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from scipy.special import chdtri, gamma
 
 from . import rules
-from .panels import first_change, no_margin, panel_rule
+from .panels import first_change, last_along, no_margin, panel_rule
 
 Array = NDArray[np.float64]
 
@@ -50,8 +50,8 @@ class FieldRule:
     refinement: 0 to begin with, each step finer (or, negative, coarser).
     labelled: for losses of labels, whose fields vary over little of the width of a logistic function: they begin with
         fewer points.
-    shifted: the independent rule of about the same cost: a lattice moved by half its spacings in a larger ball, other
-        panels, other random points.
+    shifted: the independent rule of about the same cost: a lattice moved by half its spacings, which are a little
+        smaller, in a larger ball; other panels; other random points.
     """
 
     def __init__(
@@ -89,8 +89,8 @@ class FieldRule:
         self.spacing = spacing / 1.3**refinement
         self.radius = float(np.sqrt(chdtri(d, outside / 100.0 ** (refinement + shifted))))
         self.least = max(2, (5 if d < 4 else 4) + refinement)  # nodes of a panel
-        if self.has_panels and shifted:
-            self.spacing, self.least = self.spacing / 1.1, self.least + 1
+        if shifted:
+            self.spacing, self.least = self.spacing / 1.12, self.least + 1
         kind = "tensor rule of panels" if self.has_panels else "tensor rule"
         self.name = f"{kind}, spacing {spacing / 1.3**refinement:.2g}"
 
@@ -115,7 +115,9 @@ class FieldRule:
 
     def _most(self, refinement: int) -> float:
         """Points that a refinement may have."""
-        return (30_000 if self.labelled else 200_000) * 1.3 ** (self.fields * refinement)
+        return (
+            (30_000 if self.labelled else 200_000) * 1.3 ** (self.fields * refinement) * (1.5 if self.shifted else 1.0)
+        )
 
     def spacings(self, X: Array, gain: float = 1.0) -> Array:
         """Spacing of each coordinate, (r,), for fields X z, X (d, r), amplified by `gain` in the output.
@@ -171,14 +173,22 @@ class FieldRule:
             for j, own in enumerate(self.kinks):
                 kinks[j, : len(own)] = own
             centre = np.zeros(d) if mean is None else mean
-            z, w = panel_rule(X, centre, kinks, margin, K, label, v, u, spacings, self.radius, self.least)
+            if any(self.kinks):
+                z, w = panel_rule(X, centre, kinks, margin, K, label, v, u, spacings, self.radius, self.least)
+            else:
+                turn = last_along(margin, X, centre, K, label, v, u)
+                rest = self.spacings(X @ turn, gain)
+                z, w = panel_rule(X @ turn, centre, kinks, margin, K, label, v, u, rest, self.radius, self.least)
+                z = z @ turn.T
             return z, w, first_change(z)
         some, w, moved = rules.lattice(spacings[alive], self.radius, 0.5 if self.shifted else 0.0)
         if alive.size == r:
             return some, w, moved
         z = np.zeros((len(some), r))
         z[:, alive] = some
-        return z, w, alive[moved]
+        moved = alive[moved]
+        moved[0] = 0
+        return z, w, moved
 
     def steps(self, X: Array, gain: float) -> Array:
         """Spacings in steps of a factor, (r,), so that laws of about one width share a lattice; see `stepped`."""

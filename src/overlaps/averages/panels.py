@@ -83,6 +83,27 @@ def panel_rule(
     return nodes, weights / weights.sum()
 
 
+def last_along(margin: Any, X: Array, mean: Array, K: int, label: int, v: Array, u: Array) -> Array:
+    """An orthogonal matrix (r, r) that turns the coordinates so that the margin varies fastest along the last.
+
+    The place of the kink on a line along that coordinate then varies slowly with the other coordinates.
+    """
+    d, r = X.shape
+    step, slope = 1e-4, np.empty(d)
+    for a in range(d):
+        up, down = mean.copy(), mean.copy()
+        up[a] += step
+        down[a] -= step
+        slope[a] = margin(up[:K], up[K:], label, v, u) - margin(down[:K], down[K:], label, v, u)
+    along = X.T @ slope
+    if not np.isfinite(along).all() or not along.any():
+        return np.eye(r)
+    # a reflection that takes the last axis to `along`, which is smooth but where the two are opposite
+    along /= np.linalg.norm(along)
+    difference = along - np.eye(r)[-1] * (1.0 if along[-1] < 0 else -1.0)
+    return np.eye(r) - 2 * np.outer(difference, difference) / (difference @ difference)
+
+
 def first_change(nodes: Array) -> NDArray[np.int64]:
     """For each node, the first coordinate in which it differs from the node before, (points,); 0 for the first."""
     moved = np.zeros(len(nodes), np.int64)
@@ -99,7 +120,7 @@ def _next_coordinate(
     most = kinks.shape[1]
     out, out_weights = np.empty((4 * count + 64, j + 1)), np.empty(4 * count + 64)
     filled = 0
-    base, h, cuts = np.empty(d), np.empty(d), np.empty(2 + most + 5 * most * r + 8 * SCAN)
+    base, h, cuts = np.empty(d), np.empty(d), np.empty(2 + most + 5 * most * r + 10 * SCAN)
     # how many combinations of kinks the later fields have; none where one of them is smooth
     combinations = 1
     for b in range(j + 1, r):
@@ -173,12 +194,31 @@ def _next_coordinate(
                             if side == -1:
                                 f1 *= 0.5
                             side = -1
-                    cuts[n] = x1 if abs(f1) < abs(f0) else x0
+                    place = x1 if abs(f1) < abs(f0) else x0
+                    cuts[n] = place
                     n += 1
-                    if n > cuts.size - SCAN:
+                    # how far later fields can still move the place: a narrow layer has panels of its own
+                    move = 0.0
+                    for b in range(j + 1, r):
+                        rest = 0.0
+                        for k in range(j + 1, r):
+                            rest += X[b, k] ** 2
+                        for a in range(j + 1):
+                            h[a] = base[a] + X[a, j] * place
+                        kink = h[b]
+                        for side in (-1.0, 1.0):
+                            h[b] = kink + side * np.sqrt(rest)
+                            move = max(move, abs(margin(h[:K], h[K:], label, v, u)))
+                        h[b] = kink
+                    slope = abs(at_high - at_low) * SCAN / (2.0 * end)
+                    if 0.0 < move < LAYER * slope:
+                        for side in (-5.0, -2.0, 2.0, 5.0):
+                            cuts[n] = place + side * move / slope
+                            n += 1
+                    if n > cuts.size - 8:
                         break
                 low, at_low = high, at_high
-            if n > cuts.size - SCAN:
+            if n > cuts.size - 8:
                 break
         for m in range(n):
             cuts[m] = min(end, max(-end, cuts[m]))

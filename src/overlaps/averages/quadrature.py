@@ -16,7 +16,6 @@ Points are those of `FieldRule`; kinks of activations and losses are where these
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,23 +77,33 @@ def _solve_stein(moment: Array, L: Array) -> Array:
 
 
 class LossQuadrature:
-    """Averages of any loss, over the components of any mixture."""
+    """Averages of any loss, over the components of any mixture.
 
-    def __init__(self, problem: Problem, teacher_readout: Array, rule: FieldRule | None = None) -> None:
-        self.problem = problem
+    all_fields: whether `fields` shall have a coordinate for each of them, also where linear units need one for all.
+    """
+
+    def __init__(
+        self, problem: Problem, teacher_readout: Array, rule: FieldRule | None = None, all_fields: bool = False
+    ) -> None:
+        self.problem, self.all_fields = problem, all_fields
         self.teacher_readout = np.ascontiguousarray(teacher_readout)
-        K, M = problem.student.units, problem.teacher_units
-        self.basis = contrasts(K) if isinstance(problem.student, Softmax) and problem.loss == "cross-entropy" else None
-        self.margin = problem.kinks
+        student, teacher = problem.student, problem.teacher
+        self.basis = (
+            contrasts(student.units) if isinstance(student, Softmax) and problem.loss == "cross-entropy" else None
+        )
+        # a user's loss is a function of the fields alone: what the networks' activations are does not enter
+        networks = [] if isinstance(problem.loss, Loss) else [n for n in (student, teacher) if isinstance(n, Committee)]
+        self.is_linear = bool(networks) and not all_fields and all(n.activation == "linear" for n in networks)
+        kinks, self.margin = problem.kinks
         if rule is None:
-            labelled = problem.teacher is None
-            kinks: list[tuple[float, ...]] = [()] * (K + M if self.basis is None else K - 1)
             sharpness = np.ones(len(kinks))
-            # a user's loss is a function of the fields alone: what the networks' activations are does not enter
-            if isinstance(problem.student, Committee) and not isinstance(problem.loss, Loss):
-                networks = [problem.student] * K + ([] if problem.teacher is None else [problem.teacher] * M)
-                kinks, sharpness = [n.g.kinks for n in networks], np.array([n.g.sharpness for n in networks])
-            rule = FieldRule(kinks, labelled=labelled, joint=self.margin is not None, sharpness=sharpness)
+            if networks:
+                sharpness = np.concatenate([np.full(n.units, n.g.sharpness) for n in networks])
+            if self.is_linear or self.basis is not None:
+                some = 1 if self.basis is None else self.basis.shape[1]
+                kinks, sharpness = ((),) * some, sharpness[:some]
+            joint = self.margin is not None
+            rule = FieldRule(list(kinks), labelled=teacher is None, joint=joint, sharpness=sharpness)
         self.rule = rule
         self.name = f"quadrature ({self.rule.name})"
         self.default_accuracy, self.gain, self.jumps = self.rule.default_accuracy, self.rule.gain, self.rule.jumps
@@ -102,25 +111,37 @@ class LossQuadrature:
             self.name, self.default_accuracy, self.gain = "values at the means (no noise)", 1e-9, 3.0
             self.jumps = False
 
+    def _with(self, rule: FieldRule) -> LossQuadrature:
+        return LossQuadrature(self.problem, self.teacher_readout, rule, self.all_fields)
+
     def check(self) -> LossQuadrature:
         """The same averages by an independent rule of the same accuracy."""
-        return LossQuadrature(self.problem, self.teacher_readout, self.rule.check())
+        return self._with(self.rule.check())
 
     def coarser(self) -> LossQuadrature:
-        return LossQuadrature(self.problem, self.teacher_readout, self.rule.coarser())
+        return self._with(self.rule.coarser())
 
     def finer(self) -> LossQuadrature | None:
         """A more accurate version, or None where the budget of points is spent."""
         better = self.rule.finer()
-        return better and LossQuadrature(self.problem, self.teacher_readout, better)
+        return better and self._with(better)
 
-    def _factor(self, C: Array) -> tuple[Array, Array]:
+    def _combinations(self, v: Array) -> Array | None:
+        """Columns (K+M, r) of the combinations of fields that the loss depends on; None for all fields."""
+        if not self.is_linear:
+            return self.basis
+        w = np.concatenate([v, -self.teacher_readout])
+        return w[:, None] / max(float(np.linalg.norm(w)), 1e-300)
+
+    def _factor(self, C: Array, P: Array | None) -> tuple[Array, Array]:
         """L of the fields that are integrated over, and the matrix that makes all K+M fields of these z."""
-        if self.basis is None:
+        if P is None:
             L = cholesky(C)
             return L, L
-        L = cholesky(self.basis.T @ C @ self.basis)
-        return L, self.basis @ L
+        L = cholesky(P.T @ C @ P)
+        if self.basis is not None:
+            return L, P @ L
+        return L, C @ P / L[0, 0] if L[0, 0] > 0 else np.zeros_like(P)
 
     def _points(self, spread: Array, mean: Array, label: int, v: Array) -> tuple[Array, Array, Array]:
         """Nodes z, their weights and the fields mean + spread z (points, K+M); one point where there is no noise."""
@@ -132,7 +153,7 @@ class LossQuadrature:
     def fields(self, C: Array, means: Array, v: Array) -> Iterator[tuple[float, float, int, Array, Array, Array]]:
         """For each component: weight, √variance, label, nodes z, weights of the nodes and fields (points, K+M)."""
         v = np.ascontiguousarray(v)
-        _, spread = self._factor(C)
+        _, spread = self._factor(C, self._combinations(v))
         if means.shape[1] == 0:
             means = np.zeros((len(C), self.problem.data.components.weights.size))
         for p, s, label, mean in zip(*self.problem.data.components, means.T, strict=True):
@@ -152,15 +173,17 @@ class LossQuadrature:
         error = float(w @ _values(self.problem.value, H, v.size, label, v, self.teacher_readout))
         return weighted.T @ z, S, w @ dreadout, error, weighted.sum(0)
 
-    def _derivative(self, stein: Array, L: Array) -> Array:
+    @staticmethod
+    def _derivative(stein: Array, L: Array, P: Array | None) -> Array:
         """D (K, K+M) from E[δ zᵀ]."""
         D = _solve_stein(stein, L)
-        return D if self.basis is None else D @ self.basis.T
+        return D if P is None else D @ P.T
 
     def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
         K = v.size
         means = np.zeros((len(C), 0)) if means is None else means
-        L, _ = self._factor(C)
+        P = self._combinations(v)
+        L, _ = self._factor(C, P)
         stein, S, dv, error = np.zeros((K, len(L))), np.zeros((K, K)), np.zeros(K), 0.0
         E: list[Array] = []
         for p, root, label, z, w, H in self.fields(C, means, v):
@@ -170,7 +193,7 @@ class LossQuadrature:
             dv += p * moments[2]
             error += p * moments[3]
             E.append(p * moments[4])
-        return Averages(self._derivative(stein, L), S, dv, error, np.array(E).T[:, : means.shape[1]])
+        return Averages(self._derivative(stein, L, P), S, dv, error, np.array(E).T[:, : means.shape[1]])
 
     def each(self, C: Array, v: Array, means: Array) -> list[Averages]:
         """Averages over each component by itself, unweighted, for fields of covariance C[c] and mean means[:, c].
@@ -180,20 +203,21 @@ class LossQuadrature:
         """
         v = np.ascontiguousarray(v)
         parts: list[Averages] = []
+        P = self._combinations(v)
         for c, mean, label in zip(C, means.T, self.problem.data.components.labels.tolist(), strict=True):
-            L, spread = self._factor(c)
+            L, spread = self._factor(c, P)
             stein, S, dv, error, E = self._moments(*self._points(spread, mean, label, v), label, v)
-            parts.append(Averages(self._derivative(stein, L), S, dv, error, E[:, None]))
+            parts.append(Averages(self._derivative(stein, L, P), S, dv, error, E[:, None]))
         return parts
 
     def each_error(self, C: Array, v: Array, means: Array) -> Array:
         """Generalisation error in each component, (P,); C (P, K+M, K+M), v (K,), means (K+M, P)."""
         v = np.ascontiguousarray(v)
-        out = np.empty(len(C))
+        out, P = np.empty(len(C)), self._combinations(v)
         for i, (c, mean, label) in enumerate(
             zip(C, means.T, self.problem.data.components.labels.tolist(), strict=True)
         ):
-            _, w, H = self._points(self._factor(c)[1], mean, label, v)
+            _, w, H = self._points(self._factor(c, P)[1], mean, label, v)
             out[i] = w @ _values(self.problem.value, H, v.size, label, v, self.teacher_readout)
         return out
 
@@ -203,7 +227,7 @@ class LossQuadrature:
         if means is None or means.shape[2] == 0:
             means = np.zeros((len(C), C.shape[-1], weights.size))
         each = by_component(C, variances)
-        if not self.rule.is_tensor or self.rule.has_panels or len(C) == 1:
+        if not self.rule.is_tensor or self.rule.has_panels or self.is_linear or len(C) == 1:
             return np.array([weights @ self.each_error(each[i], v[i], means[i]) for i in range(len(C))])
         total, v = np.zeros(len(C)), np.ascontiguousarray(v)
         for c, (weight, label) in enumerate(zip(weights, self.problem.data.components.labels, strict=True)):

@@ -4,8 +4,9 @@ Smooth integrands use the trapezoidal rule: a lattice of spacings h_j inside the
 off the real axis, as tanh or the products of derivatives that occur here, it beats Gauss-Hermite with the same number
 of nodes by orders of magnitude (E[tanh'² tanh²] at unit variance, 31 nodes 0.3 apart: 2e-7; Gauss-Hermite 2e-4; `make
 bench` repeats it): Gauss-Hermite spends half its nodes where the weight has vanished (Trefethen, SIAM Rev. 64, 2022).
-Its error is what the integrand has at the frequencies 2π/h_j. The lattice shifted by half a spacing has the opposite
-error, so their difference is twice that of either: it is how a lattice is judged.
+Its error is what the integrand has at the frequencies 2π m_j/h_j, m integer. Along one coordinate a lattice shifted by
+half a spacing has the opposite error; one that also has other spacings shares none of its frequencies. That is how a
+lattice is judged.
 
 Coordinates along which the integrand has kinks are integrated panel by panel, with Gauss-Legendre nodes between kinks;
 see `panel_rule`.

@@ -34,11 +34,19 @@ class Shared:
 
     reads_latent = False  # whether the teacher reads something else than the student
     labelled = False  # whether the samples carry labels, so that no teacher is needed
+    is_gaussian = False  # whether inputs are Gaussian given their component, and read by both networks
+    one_covariance = True  # whether the covariances of the components are multiples of each other
     table: NDArray[np.float64] | None = None  # rows that are drawn as they are, (rows, N); None: inputs are Gaussian
+    targets: NDArray[np.float64] | None = None  # labels of these rows, (rows,); None where they have none
+    own_teacher: NDArray[np.float64] | None = None  # the linear teacher that labels of rows stand for, (1, N)
 
     def eigenvalues_at(self, size: int | None) -> NDArray[np.float64]:
         """ω at a size, (levels,); here they are the same at all sizes."""
         return self.eigenvalues  # type: ignore[attr-defined,no-any-return]
+
+    def described(self, as_gaussian: bool) -> str:
+        """The inputs in a few words, for the record of a result; `as_gaussian`: whether it takes them as Gaussian."""
+        return repr(self)
 
     def check_theory(self, size: int | None) -> None:
         """Refuse a size at which the theory of Gaussian inputs does not describe these; here it does at all sizes."""
@@ -94,7 +102,7 @@ class Levels(Shared):
     """What all Gaussian inputs share: the levels of their `spectrum`, and how many dimensions each holds."""
 
     spectrum: Spectrum | PowerLaw | Isotropic
-    one_covariance = True  # whether the covariances of the components are multiples of each other
+    is_gaussian = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.spectrum, SPECTRA):

@@ -76,7 +76,7 @@ class Loss:
 
     def compiled(self, part: str, student: Activation | None, teacher: Activation | None) -> Any:
         """A part of the loss, compiled, see `overlaps.losses`; the activations are in the functions already."""
-        return {"gradient": _gradient, "value": _value, "curvature": _curvature, "kinks": _kinks}[part](self)
+        return {"gradient": _gradient, "value": _value, "curvature": _curvature}[part](self)
 
 
 def check_gradient(
@@ -151,22 +151,68 @@ def _value(loss: Loss) -> Any:
 
 
 @cache
-def _kinks(loss: Loss) -> Any:
-    """The product of all functions that change their sign at kinks."""
+def known_kinks(loss: Loss, students: int, teachers: int) -> tuple[tuple[tuple[float, ...], ...], Any]:
+    """Kinks of a user's loss in single fields, for each of them, and the function of those in several, compiled.
+
+    The latter is the product of all functions of `kinks` that depend on more than one field, or on the readout or the
+    label; None where there are none.
+    """
+    places: list[tuple[float, ...]] = [()] * (students + teachers)
+    several: list[Any] = []
+    assert loss.kinks is None or isinstance(loss.kinks, tuple)
+    for one in loss.kinks or ():
+        where = _single_field(one, students, teachers)
+        if where is None:
+            several.append(compile_plain(one, loss.name, FIELDS))
+        else:
+            places[where] = tuple(sorted({*places[where], *_zeros(one, where, students, teachers)}))
+    return tuple(places), _product(tuple(several)) if several else None
+
+
+def _single_field(one: Callable[..., Any], students: int, teachers: int) -> int | None:
+    """The field that a function depends on, where it depends on nothing else."""
+    rng = np.random.default_rng(20261)
+    seen: set[int] = set()
+    d = students + teachers
+    for _ in range(6):
+        h, v = 2 * rng.standard_normal(d), rng.standard_normal(students)
+        before = float(one(h[:students], h[students:], 0, v))
+        if before != float(one(h[:students], h[students:], 1, v)) or before != float(
+            one(h[:students], h[students:], 0, -v)
+        ):
+            return None
+        for a in range(d):
+            moved = h.copy()
+            moved[a] = 2 * rng.standard_normal()
+            if float(one(moved[:students], moved[students:], 0, v)) != before:
+                seen.add(a)
+    return seen.pop() if len(seen) == 1 else None
+
+
+def _zeros(one: Callable[..., Any], where: int, students: int, teachers: int) -> list[float]:
+    """Places between −40 and 40 of a field where a function of it alone changes its sign."""
+    from scipy.optimize import brentq
+
+    h, v = np.zeros(students + teachers), np.ones(students)
+
+    def at(x: float) -> float:
+        h[where] = x
+        return float(one(h[:students], h[students:], 0, v))
+
+    x = np.linspace(-40.0, 40.0, 4002)
+    values = np.array([at(place) for place in x.tolist()])
+    changes = np.flatnonzero((values[1:] > 0) != (values[:-1] > 0))
+    return [float(brentq(at, x[i], x[i + 1], xtol=1e-14)) for i in changes]  # pyright: ignore[reportArgumentType]
+
+
+def _product(several: tuple[Any, ...]) -> Any:
     from ..compiled.symbols import njit
 
-    assert isinstance(loss.kinks, tuple)
-    first, *others = (compile_plain(one, loss.name, FIELDS) for one in loss.kinks)
-    kinks = njit(lambda lam, nu, c, v, u: first(lam, nu, c, v))
-    for other in others:
-        kinks = _times(kinks, other)
-    return kinks
-
-
-def _times(kinks: Any, other: Any) -> Any:
-    from ..compiled.symbols import njit
-
-    return njit(lambda lam, nu, c, v, u: kinks(lam, nu, c, v, u) * other(lam, nu, c, v))
+    first, *others = several
+    if not others:
+        return njit(lambda lam, nu, c, v, u: first(lam, nu, c, v))
+    rest = _product(tuple(others))
+    return njit(lambda lam, nu, c, v, u: first(lam, nu, c, v) * rest(lam, nu, c, v, u))
 
 
 @cache

@@ -25,7 +25,7 @@ accuracy stated.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,9 +59,9 @@ ACCURACY = 1e-2  # relative, to reach where none is named
 
 def latent_inputs(problem: Problem) -> HiddenManifold:
     """The inputs of a problem, which must be features of a latent."""
-    if not isinstance(problem.data, HiddenManifold):
+    if not problem.data.reads_latent:
         raise InputError("system: the equations of strong mixtures are for a HiddenManifold; use system='levels'")
-    return problem.data
+    return cast("HiddenManifold", problem.data)
 
 
 class Drift:
