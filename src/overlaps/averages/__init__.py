@@ -132,4 +132,4 @@ def gaussian_averages(
     return GaussianAverages(fine.D, fine.S, fine.dv, fine.error, fine.E, how.name, accuracy)
 
 
-__all__ = ["Averages", "ClosedForm", "GaussianAverages", "Method", "gaussian_averages", "method_for"]
+__all__ = ["Averages", "ClosedForm", "GaussianAverages", "Method", "SumForm", "gaussian_averages", "method_for"]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import DOP853
 
-from ..averages import ClosedForm, Method, method_for
+from ..averages import ClosedForm, Method, SumForm, method_for
 from ..interface.checks import grid
 from ..interface.errors import InputError, NumericalError, unknown
 from ..problem.network import Committee
@@ -30,13 +30,13 @@ from .integration import Stopped, integrate
 from .labelled_rows import by_equivalent
 from .moments import MomentHierarchy
 from .motion import EquationOfMotion
+from .rule_choice import RuleChoice
 from .strong_mixture import STRONG, WEAK, solve_strong_mixture
 
 Array = NDArray[np.float64]
 SYSTEMS: dict[str, type[EquationOfMotion]] = {"levels": EquationOfMotion, "moments": MomentHierarchy}
 CLOSED_EVALUATIONS, QUADRATURE_EVALUATIONS = 10**8, 60_000  # of a solution, where no number is named
 LOOSEST = 1e-3  # tolerance of steps
-COARSEST = 3  # refinements below the rule to begin with, where little accuracy is asked for
 
 
 def solve(
@@ -126,11 +126,11 @@ class _Equation:
 
         Averages in closed form have no error, so that a solution is judged by the one before.
         """
-        closed = isinstance(how, ClosedForm) and how.finer() is None
+        closed = how.finer() is None and (isinstance(how, ClosedForm) or (isinstance(how, SumForm) and how.exact))
         least = 1e-4 if how.jumps else 1e-13
         rtol = min(max(least, goal.aim / (300 if isinstance(how, ClosedForm) else 10)), LOOSEST)
-        if not isinstance(how, ClosedForm):
-            how = self._start_rule(how, goal)
+        choice = RuleChoice(self.problem, self.motion(how), goal)
+        how = choice.at_start(how, self.start)
         first, steps, parts = rtol, None, 1
         others, before = self._judges(how, rtol), np.inf
         while True:
@@ -138,7 +138,7 @@ class _Equation:
             fine = self.attempt(how, rtol, steps, parts)
             stated = self._stated(fine.result, [other.result for other in others], rtol)
             yield stated
-            better = self._better_rule(how, fine, stated.reached, goal.aim)
+            better = choice.after(how, fine.states, stated.reached)
             exhausted = better is None or (better is how and rtol <= least)
             # refining does not help; but between random points, which have no gain to keep, one comparison says little
             helpless = stated.reached > before / how.gain and (how.gain > 1 or better is None)
@@ -163,55 +163,6 @@ class _Equation:
             rules = [how.coarser().check(), how.coarser().coarser(), how.coarser().coarser().check()]
         return [self.attempt(rule, min(30 * rtol, LOOSEST), steps) for rule in rules]
 
-    def _start_rule(self, how: Method, goal: Goal) -> Method:
-        """The cheapest rule that serves at the start; refused where rules do not converge, as for an unknown kink."""
-        motion = self.motion(how)
-        states = [motion.pack(self.start.Q, self.start.A, self.start.v)]
-        if how.gain <= 1:
-            return how  # random points have to be few or many along the whole solution
-        for _ in range(COARSEST):
-            how = how.coarser()
-        before, gap, name, stalled = np.inf, np.inf, "", False
-        for refinement in range(-COARSEST, 1000):
-            before, (gap, name) = gap, _gap(motion, states, how)
-            better = how.finer()
-            # coarse rules may differ by anything; from the usual one on, a smooth integrand converges fast
-            stalled = refinement > 0 and not gap <= before / how.gain
-            if gap <= goal.aim / 10 or better is None or (stalled and gap > goal.accept):
-                break
-            how = better
-        if gap <= goal.accept or not stalled:
-            return how
-        raise NumericalError(
-            f"macro: the quadrature of {name} does not converge (independent rules differ by {before:.1e} at time 0, "
-            f"finer ones by {gap:.1e}; {goal.accept:.1e} was asked; {how.name}); if the loss has a kink or grows fast, "
-            f"name it in kinks= or smooth it, or pass accuracy={2 * gap:.0e}",
-            quantity=name,
-            time=0.0,
-        )
-
-    def _better_rule(self, how: Method, fine: Attempt, reached: float, aim: float) -> Method | None:
-        """The cheapest finer rule whose averages along a solution are as much more accurate as is asked.
-
-        The rule itself where the steps are what limits the solution, None where the averages do and cannot be refined.
-        """
-        better = how.finer()
-        if isinstance(how, ClosedForm):
-            return better or how
-        if how.gain <= 1:
-            return better
-        motion = self.motion(how)
-        some = fine.states[np.unique(np.linspace(0, len(fine.states) - 1, 5).astype(int))]
-        gap = _gap(motion, list(some), how)[0]
-        if gap < 1e-2 * reached:
-            return how
-        while better is not None and _gap(motion, list(some), better)[0] > gap * aim / reached / 3:
-            finer = better.finer()
-            if finer is None:
-                break
-            better = finer
-        return better
-
     def _stated(self, fine: Trajectory, others: list[Trajectory], rtol: float) -> Stated:
         """A solution, with its largest difference from others as its error."""
         budget = self.budget
@@ -221,22 +172,6 @@ class _Equation:
         # where all take the same few long steps their difference says nothing: never claim more than the tolerance
         errors = {n: np.maximum(np.max([one[n] for one in apart], axis=0), rtol * sizes[n]) for n in sizes}
         return Stated(fine, errors, sizes)
-
-
-def _gap(motion: EquationOfMotion, states: list[Array], how: Method) -> tuple[float, str]:
-    """Largest relative difference of the averages from those of the independent rule, and of which average."""
-    gaps = dict.fromkeys(("D", "S", "dv", "error", "E"), 0.0)
-    check = how.check()
-    with np.errstate(all="ignore"):
-        for y in states:
-            one, other = motion.averages(y, how), motion.averages(y, check)
-            for name in gaps:
-                a, b = np.asarray(getattr(one, name)), np.asarray(getattr(other, name))
-                if a.size:
-                    gap = float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-3))
-                    gaps[name] = max(gaps[name], gap if np.isfinite(gap) else np.inf)
-    name = max(gaps, key=lambda n: gaps[n])
-    return gaps[name], name
 
 
 def attempt(
