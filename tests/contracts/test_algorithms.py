@@ -42,7 +42,7 @@ every = pytest.mark.parametrize("name", ALGORITHM_EXAMPLES)
 
 def problem_by(algorithm: Any) -> ov.Problem:
     """Two units learn one; both layers, where the algorithm trains the second."""
-    trained = hasattr(algorithm, "update")  # full batches train the first layer
+    trained = not algorithm.times_are_steps  # full batches train the first layer
     return replace(problem("erf", 2, 1, readout=[1.0, -0.7], train_readout=trained), algorithm=algorithm)
 
 
@@ -130,7 +130,7 @@ SCALES = {
 def test_scales_agree(name: str) -> None:
     """Training, the law of it and theory, as far as an algorithm has them."""
     algorithm = ALGORITHM_EXAMPLES[name]
-    SCALES[hasattr(algorithm, "update"), algorithm.draws_samples](algorithm)
+    SCALES[not algorithm.times_are_steps, algorithm.draws_samples](algorithm)
 
 
 def test_full_batches_with_more_dimensions_than_samples_or_fewer() -> None:
