@@ -32,6 +32,7 @@ from .interface.errors import MissingExtraError as MissingExtraError
 from .interface.errors import NumericalError as NumericalError
 from .laws.forecast import forecast as forecast
 from .losses import Loss as Loss
+from .plan.optimise import optimise as optimise
 from .problem.network import Committee as Committee
 from .problem.network import Softmax as Softmax
 from .problem.start import Start as Start

@@ -33,7 +33,7 @@ Array = NDArray[np.float64]
 SYSTEMS: dict[str, type[EquationOfMotion]] = {"levels": EquationOfMotion, "moments": MomentHierarchy}
 
 
-class _Stopped(Exception):
+class Stopped(Exception):
     """The integration could not go on: how far it came, and why."""
 
     def __init__(self, states: list[Array], time: float, state: Array, reason: str) -> None:
@@ -50,19 +50,25 @@ class Solution(NamedTuple):
 
 
 def integrate(
-    motion: EquationOfMotion, y: Array, times: Array, rtol: float, steps: type | None = None, parts: int = 1
+    motion: EquationOfMotion,
+    y: Array,
+    times: Array,
+    rtol: float,
+    steps: type | None = None,
+    parts: int = 1,
+    begin: float = 0.0,
 ) -> Solution:
-    """The solution at `times` from y at time zero, by explicit steps or Radau: the cheaper, if not named.
+    """The solution at `times` from y at the time `begin`, by explicit steps or Radau: the cheaper, if not named.
 
     Knots of the rates are landed on and solved from anew, for the solution is not smooth there. Radau takes at least
     `parts` steps to each time: solutions whose steps are as long as times are apart, whatever the tolerance, could not
     tell their error from each other otherwise.
     """
     states: list[Array] = []
-    knots = [t for t in motion.update.knots.tolist() if 0 < t < times[-1]]
-    t, evaluations, implicit = 0.0, 0, False
+    knots = [t for t in motion.update.knots.tolist() if begin < t < times[-1]]
+    t, evaluations, implicit = begin, 0, False
     for end in [*knots, np.inf]:
-        asked = times[(times <= end) & ((times > t) | (t == 0))]
+        asked = times[(times <= end) & ((times > t) | (t == begin))]
         # a knot that nobody asked for is landed on as well
         targets = asked if (asked.size and asked[-1] == end) or end == np.inf else np.append(asked, end)
         stretch = _Stretch(motion.before(end), t, y, rtol, steps, parts, states, evaluations)
@@ -95,7 +101,7 @@ class _Stretch:
         self.count, self.mark = 0, t
         if not np.isfinite(motion(t, y)).all():
             where = "at the start" if t == 0 else "at a knot of the rates"
-            raise _Stopped(states, t, y, f"the equations are not finite {where}")
+            raise Stopped(states, t, y, f"the equations are not finite {where}")
 
     @property
     def total(self) -> int:
@@ -159,8 +165,8 @@ class _Stretch:
         if low < -max(1e-7, 300 * self.rtol) * max(1.0, float(np.trace(C))):
             raise self._stopped(f"the covariance of the fields has the negative eigenvalue {low:.3g}")
 
-    def _stopped(self, reason: str) -> _Stopped:
-        return _Stopped(self.states, self.t, self.y, reason)
+    def _stopped(self, reason: str) -> Stopped:
+        return Stopped(self.states, self.t, self.y, reason)
 
 
 def solve(
@@ -333,7 +339,7 @@ def _attempt(
     try:
         with np.errstate(all="ignore"):  # trial steps may overflow; accepted ones are checked
             solution = integrate(motion, motion.pack(start.Q, start.A, start.v), times, rtol, steps, parts)
-    except _Stopped as stop:
+    except Stopped as stop:
         done = len(stop.states)
         Q, A, v = motion.weights(stop.state)
         quantity = largest_overlap(np.moveaxis(Q, -1, 0), np.moveaxis(A, -1, 0), v, motion.first, motion.seen, motion.M)
