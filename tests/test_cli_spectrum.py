@@ -247,7 +247,7 @@ def test_power_law_from_a_csv_file(tmp_path: Path, monkeypatch, capsys) -> None:
     code, out, err = spectrum(monkeypatch, capsys, str(tmp_path / "rows.csv"), "--rate", "0.2")
     assert code == 0, err
     assert "power law: eigenvalues fall as rank^-(1+β), β = " in out and "picture" not in out
-    assert "no power law in time: it would be time^-0." in out and "few samples" not in out
+    assert "power law: error ~ time^-0." in out and "few samples" not in out
     np.save(tmp_path / "few.npy", rows[:80])
     code, out, _ = spectrum(monkeypatch, capsys, str(tmp_path / "few.npy"))
     assert code == 0 and "few samples: they spread equal eigenvalues by factors 0.25 to 2.2" in out
