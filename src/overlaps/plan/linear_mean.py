@@ -67,6 +67,23 @@ class LinearMean:
     decay: float = 0.0
     batch: int = 1
 
+    def merged(self, ratio: float = 1.02) -> LinearMean:
+        """The same with eigenvalues that are within `ratio` of each other as one: fewer levels, nearly the same mean.
+
+        Dimensions, variance and error at the start stay what they are.
+        """
+        kept = self.omega > 0
+        omega = self.omega[kept]
+        place = np.unique(np.floor(np.log(omega / omega.max()) / np.log(ratio)), return_inverse=True)[1]
+
+        def total(x: Array) -> Array:
+            return np.bincount(place, x[kept]).astype(float)
+
+        fractions = total(self.fractions)
+        middle = total(self.fractions * self.omega) / fractions
+        parts = (total(self.omega * x) / middle for x in (self.distance, self.overlap, self.teacher))
+        return LinearMean(middle, fractions, *parts, self.size, self.noise, self.decay, self.batch)
+
     @property
     def _levels(self) -> Levels:
         feed = self.fractions * self.omega * (self.size / self.batch)
