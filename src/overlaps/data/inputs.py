@@ -34,6 +34,8 @@ class Shared:
     reads_latent = False  # whether the teacher reads something else than the student
     labelled = False  # whether the samples carry labels, so that no teacher is needed
     table: NDArray[np.float64] | None = None  # rows that are drawn as they are, (rows, N); None: inputs are Gaussian
+    targets: NDArray[np.float64] | None = None  # labels of these rows, (rows,); None where they have none
+    own_teacher: NDArray[np.float64] | None = None  # the linear teacher that labels of rows stand for, (1, N)
 
     def eigenvalues_at(self, size: int | None) -> NDArray[np.float64]:
         """ω at a size, (levels,); here they are the same at all sizes."""

@@ -24,7 +24,9 @@ from ..problem.network import Committee
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory, assemble, largest_overlap
+from .exact_mean import EXACT, solve_exact_mean
 from .implicit import Radau, implicit_cost, is_stiff
+from .labelled_rows import by_equivalent
 from .moments import MomentHierarchy
 from .motion import EquationOfMotion
 from .strong_mixture import STRONG, WEAK, solve_strong_mixture
@@ -179,11 +181,18 @@ def solve(
     method: str,
     system: str,
 ) -> Trajectory:
-    """The infinite-size theory of a one-pass algorithm; see `overlaps.solve`."""
+    """The theory of a one-pass algorithm; see `overlaps.solve`."""
+    if problem.learns_rows:
+        if system == "auto":
+            system = EXACT if problem.algorithm.draws_samples else "levels"
+        options = {"levels": levels, "accuracy": accuracy, "method": method, "system": system}
+        return by_equivalent(problem, lambda equivalent: solve(equivalent, start, times, **options))
     system = _system(problem, start, system, levels)
     t = grid(times)
     how = method_for(problem, start.u, method)
     asked = None if accuracy is None else number("accuracy", accuracy, above=0)
+    if system == EXACT:
+        return solve_exact_mean(problem, start, t, levels)
     if system == STRONG:
         return solve_strong_mixture(problem, start, t, how, asked)
     student = problem.student
@@ -198,8 +207,8 @@ def solve(
 def _system(problem: Problem, start: Start, system: str, levels: bool) -> str:
     """The system of equations that was asked for, or the one that serves; refused where it does not."""
     problem.data.check_theory(start.size)
-    if not isinstance(system, str) or system not in ("auto", STRONG, *SYSTEMS):
-        raise unknown("system", str(system), ["auto", STRONG, *SYSTEMS])
+    if not isinstance(system, str) or system not in ("auto", EXACT, STRONG, *SYSTEMS):
+        raise unknown("system", str(system), ["auto", EXACT, STRONG, *SYSTEMS])
     strength = problem.data.mixture_strength(start.size)
     if system == "auto":
         system = "levels" if strength <= WEAK else STRONG
@@ -208,7 +217,7 @@ def _system(problem: Problem, start: Start, system: str, levels: bool) -> str:
             f"system: components of this latent differ too much for one covariance (strength {strength:.2g}, at most "
             f"{WEAK:g}); use system='{STRONG}', or a smaller bound"
         )
-    if levels and system != "levels":
+    if levels and system not in ("levels", EXACT):
         instead = "leave levels out" if system == STRONG else "use system='levels'"
         raise InputError(f"levels: the {system} equations do not follow them; {instead}")
     return system

@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import copy, deepcopy
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -54,7 +54,11 @@ class Observer(Protocol):
         ...
 
     def begin(
-        self, problem: Problem, start: Start, redraw: Callable[[int], tuple[Array, NDArray[np.int64]]], seed: int
+        self,
+        problem: Problem,
+        start: Start,
+        redraw: Callable[[int], tuple[Array, NDArray[Any]]],
+        seed: int,
     ) -> Watcher:
         """A watcher of one run; `redraw(count)` gives the first inputs and labels that the run trains on."""
         ...
@@ -82,8 +86,13 @@ class Weights:
         self.dimensions = start.dimensions
         rows = data.table
         root = np.repeat(np.sqrt(start.eigenvalues), start.dimensions)
-        self.sampler = Sampler(*data.components.drawn, start.means, root, np.empty((0, N)) if rows is None else rows)
-        self.task = Task(start.teacher, start.u, problem.label_noise)
+        cumulative, spread, labels = data.components.drawn
+        labels = labels if data.targets is None else data.targets  # of components, or of rows
+        self.sampler = Sampler(
+            cumulative, spread, labels, start.means, root, np.empty((0, N)) if rows is None else rows
+        )
+        read = slice(0 if problem.learns_rows else None)  # labels take the place of what a teacher says
+        self.task = Task(start.teacher[read], start.u[read], problem.label_noise)
         self.value = None if rows is None else problem.value
         self.measures_error = self.value is not None
         self.problem, self.start, self.observer = problem, start, observer
@@ -105,11 +114,12 @@ class Weights:
             new.watcher = self.observer.begin(self.problem, self.start, lambda count: self._inputs(first, count), seed)
         return new
 
-    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[np.int64]]:
+    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[Any]]:
         """The first `count` inputs (count, N) and labels (count,) that a run with this generator draws."""
         rng, sampler = deepcopy(rng), self.sampler
         if len(sampler.rows):
-            return sampler.rows[rng.integers(0, len(sampler.rows), size=count)], np.zeros(count, np.int64)
+            drawn = rng.integers(0, len(sampler.rows), size=count)
+            return sampler.rows[drawn], sampler.labels[drawn if len(sampler.labels) > 1 else np.zeros_like(drawn)]
         X, labels = np.empty((count, sampler.root.size)), np.empty(count, sampler.labels.dtype)
         redraw(sampler, self.task.noise, rng, X, labels)
         return X, labels
@@ -137,7 +147,8 @@ class Weights:
 
     def error(self) -> float:
         """Mean of the loss over all rows."""
-        return mean_loss(self.value, self.W[0], self.task.B, self.sampler.rows, self.v[0], self.task.u)
+        labels, rows = self.sampler.labels, self.sampler.rows
+        return mean_loss(self.value, self.W[0], self.task.B, rows, labels, self.v[0], self.task.u)
 
 
 class HiddenWeights(Weights):
@@ -181,7 +192,7 @@ class HiddenWeights(Weights):
             self.done += count
             steps -= count
 
-    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[np.int64]]:
+    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[Any]]:
         rng = deepcopy(rng)
         blocks = [self._block(rng) for _ in range(-(-count // self.ahead))]
         return np.concatenate([b[0] for b in blocks])[:count], np.concatenate([b[2] for b in blocks])[:count]

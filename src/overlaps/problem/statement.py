@@ -103,7 +103,7 @@ class Problem:
                 if not self.data.labelled:
                     raise InputError(
                         "teacher: these inputs carry no labels, so a teacher must give them; pass "
-                        "teacher=Committee(...), or data=GaussianMixture(...)"
+                        "teacher=Committee(...), data=GaussianMixture(...), or Samples with labels"
                     )
             elif not isinstance(value, ROLES[name]):
                 wanted = " or ".join(kind.__name__ for kind in ROLES[name])
@@ -116,9 +116,23 @@ class Problem:
                 "readout_rate: has no effect on a fixed readout; set train_readout=True on the student or drop it"
             )
         object.__setattr__(self, "label_noise", number("label_noise", self.label_noise, least=0))
+        if self.learns_rows:
+            self._check_rows()
         self._check_algorithm()
         self._check_loss()
         self._warn_of_decay()
+
+    def _check_rows(self) -> None:
+        """Labelled rows bring their targets with them, which the square loss learns."""
+        if self.teacher is not None:
+            raise InputError("teacher: these rows carry labels; drop the teacher, or build Samples without labels")
+        if self.label_noise:
+            raise InputError("label_noise: these rows have labels, which are learned as they are; use label_noise=0")
+        if self.loss != "square" or isinstance(self.student, Softmax):
+            raise InputError(
+                f"loss: labelled rows are learned by the square loss of a Committee, got {self.loss!r:.40} with "
+                f"{type(self.student).__name__}; use loss='square' and Committee"
+            )
 
     def _check_algorithm(self) -> None:
         data = self.data
@@ -210,13 +224,39 @@ class Problem:
 
     @property
     def teacher_units(self) -> int:
-        """M, zero without a teacher."""
-        return 0 if self.teacher is None else self.teacher.units
+        """M, zero without a teacher; labelled rows have the one of their best linear map."""
+        return int(self.learns_rows) if self.teacher is None else self.teacher.units
 
     @property
     def teacher_readouts(self) -> NDArray[np.float64]:
         """Second-layer weights of the teacher, (M,)."""
-        return np.zeros(0) if self.teacher is None else self.teacher.readouts
+        return np.ones(self.teacher_units) if self.teacher is None else self.teacher.readouts
+
+    @property
+    def learns_rows(self) -> bool:
+        """Whether targets are labels of the rows of a data set."""
+        return isinstance(self.data, Samples) and self.data.labelled
+
+    @cached_property
+    def linear_equivalent(self) -> Problem:
+        """What theory takes a linear student of labelled rows for: Gaussian inputs with their spectrum, a linear
+        teacher, and what that leaves of the labels as noise."""
+        data = self.data
+        assert isinstance(data, Samples)
+        student = self.student
+        if not isinstance(student, Committee) or student.activation != "linear" or student.train_readout:
+            raise InputError(
+                "student: theory of labelled rows is for linear students with a fixed readout, got "
+                f"{self.describe_networks()}{', trained readout' * student.train_readout}; use "
+                "Committee(1, 'linear'), or train"
+            )
+        return Problem(
+            data=GaussianInputs(data.spectrum),
+            teacher=Committee(1, "linear"),
+            student=student,
+            algorithm=self.algorithm,
+            label_noise=math.sqrt(data.unexplained),
+        )
 
     @property
     def update(self) -> Update:

@@ -120,7 +120,8 @@ class Trajectory:
             measured = "not measured (the solution stopped early)"
             if "accuracy" in d["Q"].attrs:
                 against = "over independent sweeps" if self.unit == STEPS else "against a coarser solution"
-                measured = f"within {max(self.accuracy(n) for n in self.variables):.1e} (measured {against})"
+                how = "rounding" if a["averages"].startswith("exact mean") else f"measured {against}"
+                measured = f"within {max(self.accuracy(n) for n in self.variables):.1e} ({how})"
             lines.append(f"  accuracy: {measured}; averages: {a['averages']}")
         elif self.runs > 1:
             spread = float(d["error"].isel(time=-1).std("run", ddof=1))
@@ -270,7 +271,7 @@ def assemble(
     }
     if units == SAMPLES and start.size is not None and problem.algorithm.draws_samples:
         coords["samples"] = ("time", batch * start.size * times, {"long_name": "samples seen"})
-    attrs = {"scale": scale, "seed": seed, "cost": cost, **_provenance(problem, method, averaged)}
+    attrs = {"scale": scale, "seed": seed, "cost": cost, **provenance(problem, method.name, averaged)}
     result = Trajectory(xr.Dataset(variables, coords, attrs), problem, start)
     if not np.isfinite(errors).all():
         at = float(times[int(np.isfinite(errors).all(0).argmin())])
@@ -293,8 +294,11 @@ def _absent(problem: Problem, start: Start, means: int) -> set[str]:
     return absent | ({"v"} if isinstance(problem.student, Softmax) else set())
 
 
-def _provenance(problem: Problem, method: Method, averaged: bool) -> dict[str, str]:
-    """What was computed, of which inputs, and with which versions; `averaged`: whether errors are Gaussian averages."""
+def provenance(problem: Problem, averages: str, averaged: bool) -> dict[str, str]:
+    """What was computed, of which inputs, and with which versions.
+
+    averages: how Gaussian averages were evaluated; averaged: whether errors are such averages.
+    """
     try:
         text = problem.to_toml()
     except InputError:
@@ -307,7 +311,7 @@ def _provenance(problem: Problem, method: Method, averaged: bool) -> dict[str, s
         "spec": text,
         "description": repr(problem),
         "inputs": inputs,
-        "averages": "mean over all rows" if isinstance(problem.data, Samples) and not averaged else method.name,
+        "averages": "mean over all rows" if isinstance(problem.data, Samples) and not averaged else averages,
         "overlaps": __version__,
         **{name: version(name) for name in ("numpy", "scipy", "numba")},
     }
