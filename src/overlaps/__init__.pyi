@@ -31,8 +31,8 @@ from .interface.errors import InputError as InputError
 from .interface.errors import MissingExtraError as MissingExtraError
 from .interface.errors import NumericalError as NumericalError
 from .losses import Loss as Loss
+from .plan.forecast import forecast as forecast
 from .plan.optimise import optimise as optimise
-from .plan.spectrum_forecast import forecast as forecast
 from .problem.network import Committee as Committee
 from .problem.network import Softmax as Softmax
 from .problem.start import Start as Start

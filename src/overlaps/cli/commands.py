@@ -100,7 +100,7 @@ def spectrum(
     """Measure the spectrum of your data and predict learning on it: curve, features, plateau."""
     from ..data import Spectrum
     from ..interface.checks import new_folder
-    from ..plan.spectrum_forecast import forecast
+    from ..plan.forecast import forecast
 
     if out is not None and out.exists():
         new_folder("out", out)  # refused before a large file is read, and made only once there is something to keep

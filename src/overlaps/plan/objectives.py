@@ -2,8 +2,8 @@
 
 A schedule is linear in time between knots t_k with rates η_k. Two theories give the error:
 
-- `ExactMean`, of a linear student of a linear teacher at a size: the exact mean over runs, a recursion that is
-  differentiated by reverse accumulation (see `overlaps.plan.linear_mean`);
+- `ExactMean`, of a linear student of a linear teacher at a size, or of labelled rows: the exact mean over runs, a
+  recursion that is differentiated by reverse accumulation (see `overlaps.plan.linear_mean`);
 - `InfiniteSize`, of anything else that `solve` knows: the equation of motion, differentiated by central differences in
   log η_k. A knot acts between its neighbours alone, so the solution starts again from the state at the knot before it.
   With K knots that is about K solutions; an adjoint equation would need as many, since the derivative of the averages
@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ..algorithms import OnlineSGD, Schedule
 from ..algorithms.schedules import TimeDependent
 from ..averages import Method, method_for
+from ..data import Samples
 from ..online.macro import Stopped, integrate
 from ..online.motion import EquationOfMotion
 from ..problem.network import Committee
@@ -47,6 +48,8 @@ def objective(problem: Problem, start: Start, time: float) -> ExactMean | Infini
 
 def is_linear(problem: Problem, start: Start) -> bool:
     """Whether the mean over runs has an exact recursion: linear networks, square loss, one-pass SGD, a size."""
+    if problem.learns_rows:
+        problem = problem.linear_equivalent  # refuses students that are not linear
     student, teacher, data = problem.student, problem.teacher, problem.data
     return (
         start.size is not None
@@ -74,7 +77,16 @@ class ExactMean:
         """Which theory this is, in words."""
         return f"exact mean at size {self.start.size}"
 
-    floor = 0.0  # what no rate can take off the error
+    @property
+    def noise(self) -> float:
+        """Variance of what no linear map can tell of the labels."""
+        data = self.problem.data
+        return data.unexplained if isinstance(data, Samples) and data.labelled else self.problem.label_noise**2
+
+    @property
+    def floor(self) -> float:
+        """What no rate can take off the error, which counts the noise of labelled rows, and no other."""
+        return self.noise / 2 if self.problem.learns_rows else 0.0
 
     @property
     def steps(self) -> int:
@@ -95,7 +107,7 @@ class ExactMean:
             vRu - uTu,
             uTu,
             s.size,
-            problem.label_noise**2,
+            self.noise,
             algorithm.decay / float(v @ v),
             problem.update.batch,
         )
@@ -114,6 +126,10 @@ class ExactMean:
         """Last error without the floor, for this problem with other numbers in its algorithm."""
         return self.mean(problem)(self.rates(problem.update.rate))
 
+    def searched(self, problem: Problem) -> float:
+        """The same of merged levels, which is faster and good enough for a search."""
+        return self.mean(problem).merged()(self.rates(problem.update.rate))
+
     def curve(self, problem: Problem, times: Array) -> Array:
         """Error without the floor at times up to the last, (times,)."""
         assert self.start.size is not None
@@ -121,13 +137,13 @@ class ExactMean:
         return np.interp(times * self.start.size, np.arange(errors.size), errors)
 
     @cached_property
-    def _own_mean(self) -> LinearMean:
-        return self.mean(self.problem)
+    def _searched(self) -> LinearMean:
+        return self.mean(self.problem).merged()
 
     def slopes(self, times: Array, rates: Array) -> tuple[float, Array]:
-        """Last error without the floor, and its derivatives with respect to log η at the knots (knots,)."""
+        """Last error without the floor, of merged levels, and its derivatives by log η at the knots (knots,)."""
         at = np.arange(self.steps) / (self.start.size or 1)
-        error, slopes = self._own_mean.slopes(self._factor * np.interp(at, times, rates))
+        error, slopes = self._searched.slopes(self._factor * np.interp(at, times, rates))
         return error, self._factor * _gathered(at, times, slopes) * rates
 
 
@@ -141,23 +157,33 @@ def _gathered(at: Array, times: Array, slopes: Array) -> Array:
     return gathered
 
 
+def _theory(problem: Problem) -> Problem:
+    """What theory takes a problem for."""
+    return problem.linear_equivalent if problem.learns_rows else problem
+
+
 @dataclass(frozen=True, eq=False)
 class InfiniteSize:
-    """The equation of motion, N → ∞."""
+    """The equation of motion, N → ∞; of labelled rows, that of their linear equivalent."""
 
     problem: Problem
     start: Start
     last: float
 
     theory = "infinite size"
-    floor = 0.0
+
+    @property
+    def floor(self) -> float:
+        """What no rate can take off the error: the noise of labelled rows."""
+        data = self.problem.data
+        return data.unexplained / 2 if isinstance(data, Samples) and data.labelled else 0.0
 
     @cached_property
     def method(self) -> Method:
-        return method_for(self.problem, self.start.u)
+        return method_for(_theory(self.problem), self.start.u)
 
     def _motion(self, problem: Problem) -> EquationOfMotion:
-        return EquationOfMotion(problem, self.start, self.method)
+        return EquationOfMotion(_theory(problem), self.start, self.method)
 
     @cached_property
     def _first(self) -> Array:
@@ -180,6 +206,8 @@ class InfiniteSize:
         """Last error, for this problem with other numbers in its algorithm."""
         states = self._states(problem, self._first, np.array([self.last]), 0.0)
         return np.inf if states is None else self._error(states[-1])
+
+    searched = excess
 
     def curve(self, problem: Problem, times: Array) -> Array:
         """Error at times up to the last, (times,)."""

@@ -38,7 +38,7 @@ from ..interface.checks import array, number, whole
 from ..interface.errors import InputError, NumericalError, unknown
 from ..problem.start import Start, check
 from ..problem.statement import Problem
-from ..trajectory.scales import sample
+from ..trajectory.scales import sample, train
 from .objectives import Objective, objective, with_rate
 from .search import best_constant, best_values, knot_times
 
@@ -108,13 +108,14 @@ class Plan:
         return "\n".join(lines)
 
     def check(self, runs: int = 100, seed: int = 0, *, progress: bool = True) -> PlanCheck:
-        """Runs of the overlap chain (`sample`) with the plan and without it, at the size of the start."""
+        """Runs with the plan and without it: of the overlap chain, `sample`; on labelled rows of training, `train`."""
         if self.start.size is None:
             raise InputError("start: runs need a size; give the start one by Start.at_size, or draw it")
         runs = whole("runs", runs, least=2)
         ends: list[Array] = []
         for problem, last in ((self.problem, self.time), (self.compared, self._compared_time)):
-            found = sample(problem, self.start, [last], runs, seed, progress=progress)
+            way = train if problem.learns_rows else sample
+            found = way(problem, self.start, [last], runs, seed, progress=progress)
             ends.append(found.data["error"].values[:, -1])
         return PlanCheck(self, *ends)
 
@@ -269,7 +270,7 @@ def _best_rates(judge: Objective, start: Start, bounds: Any, knots: Any) -> Plan
         times = knot_times(time, whole("knots", knots, least=2, most=1000))
     centre = _largest_rate(problem, time)
     low, high = _limits(bounds, centre / WIDTH, centre * WIDTH)
-    constant = best_constant(lambda rate: judge.excess(with_rate(problem, rate)), low, high)
+    constant = best_constant(lambda rate: judge.searched(with_rate(problem, rate)), low, high)
     if not np.isfinite(constant.excess):
         raise NumericalError(
             f"optimise: the error grows without bound at every constant rate from {low:g} to {high:g}; lower bounds",
@@ -278,16 +279,17 @@ def _best_rates(judge: Objective, start: Start, bounds: Any, knots: Any) -> Plan
         )
     rate = float(constant.values[0])
     found = best_values(lambda rates: judge.slopes(times, rates), np.full(times.size, rate), low, high)
+    best = with_rate(problem, Schedule(times, found.values))
     return Plan(
-        with_rate(problem, Schedule(times, found.values)),
+        best,
         start,
         time,
         "rate",
         times,
         found.values,
         rate,
-        found.excess + judge.floor,
-        constant.excess + judge.floor,
+        judge.excess(best) + judge.floor,
+        judge.excess(with_rate(problem, rate)) + judge.floor,
         with_rate(problem, rate),
         judge.floor,
         judge.theory,

@@ -201,18 +201,8 @@ class Forecast:
         return paths
 
 
-def forecast(spectrum: AnySpectrum, rate: float = 0.1, units: int = 4, size: int | None = None) -> Forecast:
-    """Predict learning on `spectrum` by closed forms, and at finite size by the exact mean of a linear student.
-
-    Parameters
-    ----------
-    spectrum: for instance `Spectrum.from_data` of your data; mean eigenvalue one, or times change their unit.
-    rate: learning rate, of the linear student and of the committee; below `laws.critical_rate` at this size.
-    units: hidden units of the erf committee, of student and teacher alike, with readouts 1/√units; at least two.
-    size: number of input dimensions, at least one per level; by default one per level for a spectrum measured from data
-        (one with a `source`), infinite otherwise. Where the exact mean takes more than 1e10 updates of a level, the
-        curve is that of infinite size, and says so.
-    """
+def forecast_spectrum(spectrum: AnySpectrum, rate: float, units: int, size: int | None) -> Forecast:
+    """See `overlaps.forecast`."""
     units = whole("units", units, least=2, most=1000)
     omega, phi, _ = levels(spectrum)
     if size is None and isinstance(spectrum, Spectrum) and spectrum.source and _equal_fractions(spectrum):
