@@ -23,6 +23,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import solve
 
 from ..data import Samples
 from ..interface.errors import InputError
@@ -67,9 +68,8 @@ class Estimates:
 
     @cached_property
     def omega(self) -> Array:
-        return np.concatenate([np.einsum("ij,ij->j", part, part)[None] for part in self._blocks()]).sum(0) / len(
-            self.rows
-        )
+        """ω, (N,)."""
+        return np.einsum("ij,ij->j", self.rows, self.rows) / len(self.rows)
 
     @cached_property
     def theta(self) -> Array:
@@ -80,6 +80,7 @@ class Estimates:
 
     @cached_property
     def residuals(self) -> Array:
+        """r, (n,)."""
         return self.targets - self.rows @ self.theta
 
     def _blocks(self) -> list[Array]:
@@ -126,9 +127,10 @@ class Estimates:
         out = self.rows[held]
         covariance = (np.diag(len(self.rows) * self.omega) - out.T @ out) / n - np.outer(centre, centre)
         products = fit.T @ self.targets[~held] / n - mean * centre
-        kept = self.omega > 1e-12 * self.omega.max()
-        theta = np.zeros(N)
-        theta[kept] = np.linalg.lstsq(covariance[np.ix_(kept, kept)], products[kept], rcond=1e-12)[0]
+        # directions of hardly any variance, which may have none without these rows, are left where they are
+        kept, theta = self.omega > 1e-9 * self.omega.max(), np.zeros(N)
+        ridge = 1e-10 * float(self.omega.max()) * np.eye(int(kept.sum()))
+        theta[kept] = solve(covariance[np.ix_(kept, kept)] + ridge, products[kept], assume_a="pos")
         residuals = self.targets[~held] - mean - (fit - centre) @ theta
         return unbiased(RowsTask(np.diag(covariance).copy(), theta**2, float(np.mean(residuals**2))), n)
 
