@@ -24,6 +24,7 @@ from .data import PowerLaw as PowerLaw
 from .data import Samples as Samples
 from .data import Spectrum as Spectrum
 from .data import StudentInputs as StudentInputs
+from .data.digits import digit_labels as digit_labels
 from .data.digits import digits as digits
 from .data.nonlinearity import gaussian_equivalent as gaussian_equivalent
 from .data.power_law import fit_power as fit_power

@@ -145,6 +145,8 @@ class Trust:
     def shape(self) -> str:
         """In words, how the rows differ from Gaussian ones."""
         ratio = f"E|x|^4/(E|x|^2)^2 is {self.fourth:.3g}, of Gaussian inputs {self.gaussian:.3g}"
+        if self.fourth * UNUSUAL < self.gaussian:
+            return f"rows differ less in length than Gaussian ones: {ratio}"
         if self.fourth < UNUSUAL * self.gaussian:
             return f"rows have the lengths of Gaussian ones ({ratio}), so their shape or the noise must differ"
         carried = f"the {BRIGHT:.0%} longest rows carry {self.bright:.0%} of the variance"
