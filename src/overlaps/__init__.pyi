@@ -8,6 +8,7 @@ from .activations import Activation as Activation
 from .algorithms import FullBatch as FullBatch
 from .algorithms import GiantStep as GiantStep
 from .algorithms import GradientFlow as GradientFlow
+from .algorithms import MultiPass as MultiPass
 from .algorithms import OnlineSGD as OnlineSGD
 from .algorithms import Schedule as Schedule
 from .algorithms import schedules as schedules

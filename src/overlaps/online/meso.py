@@ -290,7 +290,7 @@ class Chain:
 
     rng: np.random.Generator
     observations: list[dict[str, Array]]
-    measures_error = False
+    measures = ()
     chunk = 50_000  # steps between looks at progress and divergence
 
     def __init__(self, problem: Problem, start: Start) -> None:

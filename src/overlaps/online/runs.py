@@ -32,13 +32,14 @@ STREAMS = {"micro": 1, "meso": 2, "diffusion": 3}  # so that the same seed gives
 class Visit(NamedTuple):
     """What a run tells of its stops: Q (stops, levels, K, K), A (stops, levels, K, M+P), v (stops, K).
 
-    error: (stops,), or None where it follows from the overlaps.
+    measured: further variables that runs measure themselves, (stops,) each; the error is one of them unless it follows
+        from the overlaps.
     """
 
     Q: Array
     A: Array
     v: Array
-    error: Array | None = None
+    measured: dict[str, Array] = {}  # noqa: RUF012 - of a named tuple, never written to
 
 
 class Observed(NamedTuple):
@@ -51,12 +52,12 @@ class Observed(NamedTuple):
 class Run(Protocol):
     """One run: it goes to given steps and records its overlaps there.
 
-    measures_error: whether it measures the error, which otherwise follows from the overlaps.
+    measures: names of the variables that it measures; an error that is not among them follows from the overlaps.
     observations: what it has observed besides, one set of arrays for each observed time so far.
     """
 
     chunk: int
-    measures_error: bool
+    measures: tuple[str, ...]
     observations: list[dict[str, Array]]
 
     def fresh(self, rng: np.random.Generator) -> Run: ...
@@ -75,12 +76,12 @@ class _Diverged(Exception):
 class _Tape:
     """What is kept of the runs at the stops: overlaps of fields, of levels on request, errors where they are told."""
 
-    def __init__(self, start: Start, runs: int, stops: int, levels: bool, measured: bool) -> None:
+    def __init__(self, start: Start, runs: int, stops: int, levels: bool, measured: tuple[str, ...]) -> None:
         (B, K, F), M = start.A.shape, start.u.size
         self.omega, self.seen = start.eigenvalues, start.seen
         self.Q, self.R, self.m = (np.full((runs, stops, K, n), np.nan) for n in (K, M, F - M))
         self.v = np.full((runs, stops, K), np.nan)
-        self.error = np.full((runs, stops), np.nan) if measured else None
+        self.measured = {name: np.full((runs, stops), np.nan) for name in measured}
         self.Q_levels = np.full((runs, stops, B, K, K), np.nan) if levels else None
         self.A_levels = np.full((runs, stops, B, K, F), np.nan) if levels else None
 
@@ -91,8 +92,8 @@ class _Tape:
         self.R[run, at] = np.einsum("b,tbij->tij", self.seen, seen.A[:count, :, :, :M])
         self.m[run, at] = seen.A[:count, :, :, M:].sum(1)
         self.v[run, at] = seen.v[:count]
-        if self.error is not None and seen.error is not None:
-            self.error[run, at] = seen.error[:count]
+        for name, values in self.measured.items():
+            values[run, at] = seen.measured[name][:count]
         if self.Q_levels is not None and self.A_levels is not None:
             self.Q_levels[run, at], self.A_levels[run, at] = seen.Q[:count], seen.A[:count]
 
@@ -164,7 +165,7 @@ def record(
     stops, place, share = schedule(t, size)
     segments = _segments(stops, one_run.chunk)
     streams = np.random.SeedSequence([seed, STREAMS[scale]]).spawn(runs)
-    tape = _Tape(start, runs, stops.size, levels, one_run.measures_error)
+    tape = _Tape(start, runs, stops.size, levels, one_run.measures)
     hidden = None if progress else True  # None: shown on a terminal only
     bar = tqdm(total=runs * total, desc=scale, unit="step", unit_scale=True, delay=2, disable=hidden)
     interrupted = threading.Event()
@@ -229,9 +230,23 @@ def record(
         if tape.Q_levels is not None and tape.A_levels is not None:
             blocks = (at_times(tape.Q_levels), at_times(tape.A_levels))
         Q, R, m, v = (at_times(x) for x in (tape.Q, tape.R, tape.m, tape.v))
-        errors = None if tape.error is None else at_times(tape.error)
+        more = {name: (("run", "time"), at_times(values)) for name, values in tape.measured.items()}
+        errors = more.pop("error")[1] if "error" in more else None
         result = assemble(
-            scale, problem, start, t[:count], Q, R, m, v, how, levels=blocks, errors=errors, seed=seed, cost=cost
+            scale,
+            problem,
+            start,
+            t[:count],
+            Q,
+            R,
+            m,
+            v,
+            how,
+            levels=blocks,
+            errors=errors,
+            more=more,
+            seed=seed,
+            cost=cost,
         )
         if observed is None:
             return result

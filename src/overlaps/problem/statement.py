@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..activations import Activation, activation
-from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, OnlineSGD, Update
+from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, MultiPass, OnlineSGD, Update
 from ..algorithms.schedules import SCHEDULES
 from ..compiled.named import named
 from ..data import (
@@ -92,7 +92,7 @@ class Problem:
     data: GaussianInputs | Samples | GaussianMixture | HiddenManifold | StudentInputs
     teacher: Committee | None = None
     student: Committee | Softmax
-    algorithm: OnlineSGD | GradientFlow | FullBatch
+    algorithm: OnlineSGD | MultiPass | GradientFlow | FullBatch
     loss: str | Loss = "square"
     label_noise: float = 0.0
 
@@ -136,6 +136,11 @@ class Problem:
 
     def _check_algorithm(self) -> None:
         data = self.data
+        if isinstance(self.algorithm, MultiPass) and not self.learns_rows:
+            raise InputError(
+                f"algorithm: MultiPass goes through labelled rows again and again, got {type(data).__name__}"
+                f"{' without labels' * isinstance(data, Samples)}; use Samples(X, y), or OnlineSGD or FullBatch"
+            )
         if not isinstance(self.algorithm, FullBatch):
             if isinstance(data, GaussianMixture) and not data.one_covariance:
                 raise InputError(
@@ -254,7 +259,7 @@ class Problem:
             data=GaussianInputs(data.spectrum),
             teacher=Committee(1, "linear"),
             student=student,
-            algorithm=self.algorithm,
+            algorithm=self.algorithm.one_pass if isinstance(self.algorithm, MultiPass) else self.algorithm,
             label_noise=math.sqrt(data.unexplained),
         )
 
