@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,8 +28,8 @@ def patches(seed: int = 0) -> tuple[Array, Array]:
     """Patches of 8 × 8 grey pixels from scikit-learn's two photographs, and the pixel right of their last one."""
     from sklearn.datasets import load_sample_images
 
-    rng = np.random.default_rng(seed)
-    grey = [np.asarray(image, float).mean(2) for image in load_sample_images().images]
+    rng, images = np.random.default_rng(seed), cast(Any, load_sample_images()).images
+    grey = [np.asarray(image, float).mean(2) for image in images]
     rows, targets = np.empty((PATCHES, PATCH**2)), np.empty(PATCHES)
     for i in range(PATCHES):
         image = grey[i % len(grey)]
@@ -45,15 +46,15 @@ def sets() -> dict[str, Callable[[], ov.Samples]]:
         return ov.Samples(ov.digits(), ov.digit_labels() % 2 == 0)
 
     def cancer() -> ov.Samples:
-        found = datasets.load_breast_cancer()
+        found: Any = datasets.load_breast_cancer()
         return ov.Samples(found.data, found.target == 0, standardise=True)
 
     def diabetes() -> ov.Samples:
-        found = datasets.load_diabetes()
+        found: Any = datasets.load_diabetes()
         return ov.Samples(found.data, found.target.astype(float))
 
     def wine() -> ov.Samples:
-        found = datasets.load_wine()
+        found: Any = datasets.load_wine()
         return ov.Samples(found.data, found.target == 0, standardise=True)
 
     def photographs() -> ov.Samples:
@@ -129,8 +130,8 @@ def page(quick: bool = False) -> str:
         "",
         f"Of {len(points)} comparisons (each rate at a third of the samples and at the end) **{covered:.0%}** lie",
         f"within what was allowed. The median deviation is **{np.median(off):.1%}**, the largest {off.max():.0%},",
-        f"where the verdict has no trust in theory. At the {len(trusted)} where it allows no more than 10 %, the median",
-        f"is **{np.median(less):.1%}** and the largest **{less.max():.1%}**.",
+        f"where the verdict has no trust in theory. At the {len(trusted)} where it allows no more than 10 %, the",
+        f"median is **{np.median(less):.1%}** and the largest **{less.max():.1%}**.",
         "",
         "| set | rate | predicted | trained | deviation | allowed |",
         "|---|---|---|---|---|---|",

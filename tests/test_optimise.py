@@ -203,3 +203,29 @@ def test_algorithms_that_have_no_best_rate_are_refused():
     with pytest.raises(ov.InputError, match="start: runs need a size"):
         infinite = replace(start, size=None, dimensions=None)
         ov.optimise(problem, infinite, 0.5, knots=2).check()
+
+
+def test_labelled_rows() -> None:
+    """The plan of rows with labels is ready for training on them; the exact mean of it is that of `solve`."""
+    data = ov.Samples(ov.digits(), ov.digit_labels() % 2 == 0)
+    problem = ov.Problem(data=data, student=LINEAR, algorithm=ov.OnlineSGD(0.1))
+    start = ov.draw(problem, 61, scale=0.0)
+    plan = ov.optimise(problem, start, 1797 / 61)
+    assert plan.problem.data is data and plan.floor == data.unexplained / 2
+    assert ov.solve(plan.problem, start, [plan.time]).data["error"].item() == pytest.approx(plan.error, rel=1e-10)
+    assert ov.solve(plan.compared, start, [plan.time]).data["error"].item() == pytest.approx(plan.baseline, rel=1e-10)
+    found = plan.check(runs=30, seed=0, progress=False)
+    assert found.gain == pytest.approx(plan.gain, abs=0.08)  # five standard errors of 30 runs
+    with pytest.raises(ov.InputError, match="student: theory of labelled rows is for linear students"):
+        ov.optimise(
+            replace(problem, student=ov.Committee(2)), ov.draw(replace(problem, student=ov.Committee(2)), 61), 1.0
+        )
+
+
+def test_merged_levels_have_nearly_the_same_mean() -> None:
+    spectrum = ov.PowerLaw(levels=300, exponent=0.5)
+    problem, start = linear(0.3, 0.5, 300, spectrum)
+    mean = ExactMean(problem, start, 5.0).mean(problem)
+    merged, rates = mean.merged(), np.linspace(0.8, 0.1, 1500)
+    assert merged.omega.size < 120
+    assert merged(rates) == pytest.approx(mean(rates), rel=2e-3)

@@ -5,6 +5,7 @@ A linear student on the square loss learns what the best linear map tells of the
 - the learning curve of one pass, at the best constant rate and with the best schedule (`overlaps.plan.optimise`), for
   *fresh* rows: without the bias of a fit (`overlaps.plan.rows_task`), and with a band of two standard deviations, of
   the estimates (a bootstrap over rows) and of single runs together;
+- many passes over four fifths of the rows (`MultiPass`): the epoch from which the test error rises;
 - what ten times the samples would bring;
 - a verdict on all this: real trainings on the rows, and a pass tested on rows held out (`overlaps.plan.trust`). Rates
   beyond those at which theory may be trusted are not considered for the schedule.
@@ -22,7 +23,7 @@ True
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,13 +32,15 @@ import xarray as xr
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from ..algorithms import OnlineSGD
+from ..algorithms import MultiPass, OnlineSGD
 from ..data import Samples
 from ..interface.checks import whole
 from ..interface.errors import InputError
 from ..problem.network import Committee
-from ..problem.start import draw
+from ..problem.start import Start, draw
 from ..problem.statement import Problem
+from ..trajectory.dataset import Trajectory
+from ..trajectory.scales import solve
 from .optimise import Plan, PlanCheck, optimise
 from .rows_task import Estimates, RowsTask
 from .trust import Trust, measure_trust
@@ -48,7 +51,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 RESAMPLED = 30  # bootstrap samples of the rows
 POINTS = 60  # of a learning curve
-RUNS = 12, 200  # of each training, of large sets and of small ones
+RUNS = 8, 200  # of each training, of large sets and of small ones
+EPOCHS, PASSES = 40, 5e8  # until which many passes are followed: epochs, and steps × columns
 WORK = 1e8  # steps × columns of the trainings at one rate
 MORE = 10  # times the samples, of what more data would bring
 BAND = 2.0  # standard deviations
@@ -68,6 +72,7 @@ class RowsForecast:
     curves: dataset with error_constant, error_plan (sample), of fresh rows, their lower and upper ends, rate_plan
         (sample), eigenvalue and explained (level), the share of the labels' variance that each direction tells.
     floor, floor_error: error that no linear map of fresh rows goes below, and its standard error.
+    passes: theory of many passes over four fifths of the rows at the best constant rate, tested on the others.
     more: predicted error of fresh rows with ten times the samples and the best schedule for them.
     """
 
@@ -79,7 +84,13 @@ class RowsForecast:
     curves: xr.Dataset
     floor: float
     floor_error: float
+    passes: Trajectory
     more: float
+
+    @property
+    def epochs(self) -> float:
+        """Epochs before overfitting: when the test error of many passes is least; infinite if it still falls."""
+        return self.passes.best_epoch
 
     @property
     def gain(self) -> float:
@@ -109,10 +120,20 @@ class RowsForecast:
             f"    it saves {self.gain:.0%} of the error above the floor; in {self.check.planned.size} trainings on the "
             f"rows {self.check.gain:.0%}: {ends[0]} (predicted {self.plan.error:.4g}) against {ends[1]} "
             f"({self.plan.baseline:.4g})",
+            f"  {self._many_passes}",
             f"  with {MORE} times the samples and their best schedule: error {self.more:.4g}",
             *(f"  {line}" for line in repr(self.trust).splitlines()),
         ]
         return "\n".join(lines)
+
+    @property
+    def _many_passes(self) -> str:
+        epochs, error = self.passes.data["epoch"].values, self.passes.data["error"].values[0]
+        told = f"many passes over {_trained_rows(self.data)} rows at rate {self.plan.best_constant:.3g}: the test error"
+        last = f"{error[-1]:.4g} after {epochs[-1]:.3g} epochs"
+        if not np.isfinite(self.epochs):
+            return f"{told} still falls, to {last}"
+        return f"{told} is least, {error.min():.4g}, after {self.epochs:.3g} epochs; it is {last}"
 
     @property
     def _trained(self) -> tuple[Array, Array]:
@@ -181,6 +202,7 @@ class RowsForecast:
             "gain_predicted": self.gain,
             "gain_trained": self.check.gain,
             "schedule": {"samples": (self.plan.times * self.data.size).tolist(), "rates": self.plan.rates.tolist()},
+            "epochs_before_overfitting": self.epochs if np.isfinite(self.epochs) else None,
             f"error_{MORE}_times_the_samples": self.more,
             "trusted": trust.trusted,
             "within": trust.within(trust.best) if trust.trusted else None,
@@ -233,7 +255,7 @@ def forecast_rows(data: Samples, samples: int | None, runs: int | None, seed: in
         )
     samples = n if samples is None else whole("samples", samples, least=N // 2 + 1)
     runs = int(np.clip(WORK / (samples * N), *RUNS)) if runs is None else whole("runs", runs, least=2)
-    bar = tqdm(total=5, desc="forecast", unit="part", delay=1, disable=None if progress else True)
+    bar = tqdm(total=6, desc="forecast", unit="part", delay=1, disable=None if progress else True)
     with bar:
         problem = Problem(data=data, student=Committee(1, "linear"), algorithm=OnlineSGD(_middle_rate(data)))
         start = draw(problem, N, scale=0.0)
@@ -246,11 +268,27 @@ def forecast_rows(data: Samples, samples: int | None, runs: int | None, seed: in
         plan, later = optimise(problem, start, [samples / N, MORE * samples / N], bounds=bounds)
         check = plan.check(runs, seed, progress=False)
         bar.update()
+        passes = _many_passes(problem, start, best)
+        bar.update()
         curves, floor_error = _curves(estimates, plan, samples, _spread(trust), check, seed)
         bar.update()
     fresh = estimates.fresh
     more = float(fresh.errors(_rates(later, MORE * samples, N))[-1])
-    return RowsForecast(data, samples, plan, check, trust, curves, fresh.noise / 2, floor_error, more)
+    return RowsForecast(data, samples, plan, check, trust, curves, fresh.noise / 2, floor_error, passes, more)
+
+
+def _trained_rows(data: Samples) -> int:
+    """Rows that many passes are made over."""
+    return len(data.rows) * 4 // 5
+
+
+def _many_passes(problem: Problem, start: Start, rate: float) -> Trajectory:
+    """Theory of many passes over four fifths of the rows, tested on the others."""
+    assert isinstance(problem.data, Samples)
+    N, trained = problem.data.size, _trained_rows(problem.data)
+    epochs = min(EPOCHS, PASSES / (trained * N))
+    times = np.concatenate([[0.0], np.geomspace(0.05, epochs, POINTS)]) * trained / N
+    return solve(replace(problem, algorithm=MultiPass(rate, samples=trained)), start, times)
 
 
 def _middle_rate(data: Samples) -> float:
