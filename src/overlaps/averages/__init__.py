@@ -42,6 +42,7 @@ from ..problem.network import Committee
 from ..problem.statement import Problem
 from .closed import FAMILIES, ClosedForm
 from .quadrature import LossQuadrature
+from .relu_outputs import ReluOutputs
 from .result import Averages
 from .square_quadrature import SquareQuadrature
 from .sum_form import SumForm
@@ -54,7 +55,8 @@ def method_for(problem: Problem, teacher_readout: NDArray[np.float64], force: st
     if force not in ("auto", "closed", "quadrature"):
         raise InputError(f"method: expected 'auto', 'closed' or 'quadrature', got {force!r}")
     student, teacher = problem.student, problem.teacher
-    way: Method = LossQuadrature(problem, teacher_readout)
+    kind = ReluOutputs if ReluOutputs.serves(problem) else LossQuadrature
+    way: Method = kind(problem, teacher_readout)
     if isinstance(student, Committee) and teacher is not None and problem.loss == "square":
         if student.g == teacher.g and student.activation in FAMILIES and force != "quadrature":
             way = ClosedForm(student.g.name, teacher_readout, problem.label_noise, components=problem.data.components)

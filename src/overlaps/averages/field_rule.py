@@ -36,7 +36,7 @@ SPACING = {1: (0.4, 1e-15), 2: (0.5, 1e-14), 3: (0.6, 1e-10), 4: (0.7, 1e-8)}
 LABEL_SPACING = {1: (0.5, 1e-12), 2: (0.7, 1e-11), 3: (0.9, 1e-9), 4: (1.0, 1e-7)}
 PANEL_SPACING = {1: (0.4, 1e-15), 2: (0.5, 1e-13), 3: (0.7, 1e-10), 4: (0.9, 1e-8)}
 STEP = 1.1  # of spacings, where laws share a lattice
-SOBOL_START, LABEL_SOBOL_START, SOBOL_LIMIT = 13, 11, 17  # log2 of the number of points, before mirroring
+SOBOL_START, LABEL_SOBOL_START, SOBOL_LIMIT = 13, 10, 17  # log2 of the number of points, before mirroring
 
 
 class FieldRule:

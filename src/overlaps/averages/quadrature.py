@@ -1,7 +1,8 @@
 """Averages by quadrature, for any loss.
 
 With C = L Lᵀ and h = L z, Stein's lemma gives D L = E[δ zᵀ], so no second derivative of the loss is needed; where
-C is singular the missing directions are in the null space of every block's overlaps and D may be zero there.
+C is singular the missing directions are in the null space of every block's overlaps and D may be zero there. The second
+derivative of softmax is made of its first, and needs no division by L.
 
 For a mixture the same rule serves every component, h = mean_c + √s_c L z, and D = Σ_c p_c s_c D_c needs one division by
 L, none by s_c.
@@ -20,7 +21,7 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled.functions import loop
+from ..compiled.functions import kept, loop
 from ..data.square_roots import cholesky, choleskys
 from ..losses import Loss
 from ..problem.network import Committee, Softmax
@@ -65,6 +66,34 @@ def _many_values(value, z, w, L, means, K, c, v, u):  # pragma: no cover - compi
             total += w[j] * value(h[:K], h[K:], c, v[i], u)
         out[i] = total
     return out
+
+
+@kept(error_model="numpy", fastmath={"reassoc", "contract"})
+def _softmax_moments(H, w, label):  # pragma: no cover - compiled
+    """(S, E[δ], error) of softmax at fields H (points, K); the same as from its gradient, without a pass for each."""
+    n, K = H.shape
+    S, E, error = np.zeros((K, K)), np.zeros(K), 0.0
+    delta = np.empty(K)
+    for i in range(n):
+        top, total = H[i, 0], 0.0
+        for k in range(1, K):
+            top = max(top, H[i, k])
+        for k in range(K):
+            delta[k] = np.exp(H[i, k] - top)
+            total += delta[k]
+        error += w[i] * (np.log(total) + top - H[i, label])
+        for k in range(K):
+            delta[k] /= total
+        delta[label] -= 1.0
+        for k in range(K):
+            E[k] += w[i] * delta[k]
+            scaled = w[i] * delta[k]
+            for l in range(k + 1):
+                S[k, l] += scaled * delta[l]
+    for k in range(K):
+        for l in range(k):
+            S[l, k] = S[k, l]
+    return S, E, error
 
 
 def _solve_stein(moment: Array, L: Array) -> Array:
@@ -161,7 +190,10 @@ class LossQuadrature:
             yield float(p), root, label.item(), *self._points(root * spread, mean, label.item(), v)
 
     def _moments(self, z: Array, w: Array, H: Array, label: int, v: Array) -> tuple[Array, Array, Array, float, Array]:
-        """E[δ zᵀ], S, dv, error and E[δ] of one component, from its points."""
+        """E[δ zᵀ], S, dv, error and E[δ] of one component, from its points; of softmax without the first."""
+        if self.basis is not None:
+            S, E, error = _softmax_moments(H, w, label)
+            return np.zeros((v.size, z.shape[1])), S, np.zeros(v.size), error, E
         dlam, dreadout = _gradients(self.problem.gradient, H, v.size, label, v, self.teacher_readout)
         weighted = dlam * w[:, None]
         S = weighted.T @ dlam
@@ -186,14 +218,18 @@ class LossQuadrature:
         L, _ = self._factor(C, P)
         stein, S, dv, error = np.zeros((K, len(L))), np.zeros((K, K)), np.zeros(K), 0.0
         E: list[Array] = []
+        D = np.zeros((K, K))
         for p, root, label, z, w, H in self.fields(C, means, v):
             moments = self._moments(z, w, H, label, v)
             stein += p * root * moments[0]
             S += p * root**2 * moments[1]
+            if self.basis is not None:
+                D += p * root**2 * softmax_derivative(moments[1], moments[4], label)
             dv += p * moments[2]
             error += p * moments[3]
             E.append(p * moments[4])
-        return Averages(self._derivative(stein, L, P), S, dv, error, np.array(E).T[:, : means.shape[1]])
+        D = D if self.basis is not None else self._derivative(stein, L, P)
+        return Averages(D, S, dv, error, np.array(E).T[:, : means.shape[1]])
 
     def each(self, C: Array, v: Array, means: Array) -> list[Averages]:
         """Averages over each component by itself, unweighted, for fields of covariance C[c] and mean means[:, c].
@@ -207,7 +243,8 @@ class LossQuadrature:
         for c, mean, label in zip(C, means.T, self.problem.data.components.labels.tolist(), strict=True):
             L, spread = self._factor(c, P)
             stein, S, dv, error, E = self._moments(*self._points(spread, mean, label, v), label, v)
-            parts.append(Averages(self._derivative(stein, L, P), S, dv, error, E[:, None]))
+            D = softmax_derivative(S, E, label) if self.basis is not None else self._derivative(stein, L, P)
+            parts.append(Averages(D, S, dv, error, E[:, None]))
         return parts
 
     def each_error(self, C: Array, v: Array, means: Array) -> Array:
@@ -248,6 +285,13 @@ class LossQuadrature:
                 self.problem.value, z, w, spread[some], means[some], v.shape[1], label, v[some], self.teacher_readout
             )
         return out
+
+
+def softmax_derivative(S: Array, E: Array, label: int) -> Array:
+    """E[∂δ/∂λ] = E[diag π − π πᵀ] from S = E[δ δᵀ] and E = E[δ], with π = δ + y and y the label as a unit vector."""
+    y = np.zeros(len(E))
+    y[label] = 1.0
+    return np.diag(E + y) - (S + np.outer(E, y) + np.outer(y, E) + np.outer(y, y))
 
 
 def contrasts(K: int) -> Array:

@@ -85,6 +85,11 @@ def _scalar(function: Outer, name: str) -> Any:
     return compile_plain(function, name, "(float64, float64)")
 
 
+def outer(loss: OutputLoss, part: str) -> Any:
+    """``"value"``, ``"slope"`` or ``"bend"`` of a loss as a compiled function of output and target."""
+    return _scalar(getattr(loss, part), loss.name)
+
+
 @cache
 def target_of(teacher: Activation | None) -> Any:
     """The compiled target without noise, ``target(ν, c, u)``: the output of a teacher, or the label."""

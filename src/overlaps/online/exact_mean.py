@@ -27,6 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..algorithms import Matrices, Update
 from ..averages import ClosedForm, method_for
 from ..compiled.functions import kept
 from ..interface.checks import steps
@@ -67,7 +68,7 @@ def advance_one(given, Q, A, keep, pull):  # pragma: no cover - compiled
     for b in range(omega.size):
         total += omega[b] * (v * v * Q[b, 0, 0] - 2 * v * u * A[b, 0, 0] + u * u * T[b, 0, 0])
     for s in range(len(pull)):
-        L, p, power, total_next = keep[s, 0, 0], pull[s, 0] * v, share * (total + given.noise), 0.0
+        L, p, power, total_next = keep[s, 0, 0], pull[s, 0], share * (total + given.noise), 0.0
         for b in range(omega.size):
             w, q, a, t = omega[b] / N, Q[b, 0, 0], A[b, 0, 0], T[b, 0, 0]
             er, eB = v * q - u * a, v * a - u * t
@@ -146,13 +147,52 @@ def advance(given, Q, A, keep, pull):  # pragma: no cover - compiled
     return len(pull)
 
 
+class Moments(NamedTuple):
+    """Second moments of the weights at steps: Q (stops, B, K, K), A (stops, B, K, M).
+
+    reached: number of stops that were reached; diverged: the step by which the error had grown without bound, or None.
+    """
+
+    Q: Array
+    A: Array
+    reached: int
+    diverged: int | None
+
+
+def second_moments(given: Linear, update: Update, Q: Array, A: Array, stops: NDArray[np.int64]) -> Moments:
+    """The moments at the steps `stops` from Q (B, K, K) and A (B, K, M); velocities start at zero."""
+    (B, K, M), R, size = A.shape, update.rule.rows * A.shape[1], int(given.size)
+    rows_Q, rows_A = np.zeros((B, R, R)), np.zeros((B, R, M))
+    rows_Q[:, :K, :K], rows_A[:, :K] = Q, A
+    seen = Moments(np.empty((stops.size, B, K, K)), np.empty((stops.size, B, K, M)), stops.size, None)
+    one, done = R == M == 1, 0
+    for i, stop in enumerate(stops.tolist()):
+        while done < stop:
+            count = min(stop - done, max(1, CHUNK // (R * R + R)))
+            keep, pull = row_matrices(update.steps(done, count, size), given.v)
+            taken = (advance_one if one else advance)(given, rows_Q, rows_A, keep, pull)
+            done += taken
+            if taken < count or not np.isfinite(rows_Q).all():
+                return seen._replace(reached=i, diverged=done)
+        seen.Q[i], seen.A[i] = rows_Q[:, :K, :K], rows_A[:, :K]
+    return seen
+
+
+def row_matrices(step: Matrices, v: Array) -> tuple[Array, Array]:
+    """L (steps, R, R) and p (steps, R) of the R = J K rows of all units of readouts v (K,), for the gradient of v·w."""
+    (count, J, _), K = step.keep.shape, v.size
+    if K == 1:
+        return step.keep, step.pull * v
+    keep = np.einsum("sij,kl->sikjl", step.keep, np.eye(K)).reshape(count, J * K, J * K)
+    return keep, (step.pull[:, :, None] * v).reshape(count, J * K)
+
+
 def solve_exact_mean(problem: Problem, start: Start, times: Array, levels: bool) -> Trajectory:
     """The mean of the overlaps over runs at the size of `start`, and the error that goes with it."""
     began = clock.perf_counter()
     _check(problem, start)
     assert start.size is not None and start.dimensions is not None
-    update, size, K, M = problem.update, start.size, start.v.size, start.u.size
-    J, B = update.rule.rows, start.eigenvalues.size
+    update, size, K = problem.update, start.size, start.v.size
     given = Linear(
         start.eigenvalues,
         start.dimensions.astype(float),
@@ -163,31 +203,12 @@ def solve_exact_mean(problem: Problem, start: Start, times: Array, levels: bool)
         update.noise,
         float(size),
     )
-    R = J * K
-    Q, A = np.zeros((B, R, R)), np.zeros((B, R, M))  # velocities start at zero
-    Q[:, :K, :K], A[:, :K] = start.Q, start.A
     total = steps(float(times[-1]), size)
     stops = Stops.at(times, size)
-    seen_Q, seen_A = np.empty((stops.steps.size, B, K, K)), np.empty((stops.steps.size, B, K, M))
-    way = advance_one if R == M == 1 else advance
-    done, reached, diverged = 0, 0, None
-    for i, stop in enumerate(stops.steps.tolist()):
-        while done < stop and diverged is None:
-            count = min(stop - done, max(1, CHUNK // (R * R + R)))
-            matrices = update.steps(done, count, size)
-            keep = np.einsum("sij,kl->sikjl", matrices.keep, np.eye(K)).reshape(count, R, R)
-            pull = (matrices.pull[:, :, None] * start.v).reshape(count, R) if way is advance else matrices.pull
-            taken = way(given, Q, A, keep, pull)
-            done += taken
-            if taken < count or not np.isfinite(Q).all():
-                diverged = done
-        if diverged is not None:
-            break
-        seen_Q[i], seen_A[i] = Q[:, :K, :K], A[:, :K]
-        reached = i + 1
+    seen = second_moments(given, update, start.Q, start.A, stops.steps)
 
     def trajectory(count: int) -> Trajectory:
-        at_Q, at_A = (stops.interpolated(x[None], count)[0] for x in (seen_Q, seen_A))
+        at_Q, at_A = (stops.interpolated(x[None], count)[0] for x in (seen.Q, seen.A))
         mean_Q, mean_R = (np.einsum("b,tbij->tij", start.eigenvalues, x)[None] for x in (at_Q, at_A))
         v = np.broadcast_to(start.v, (1, count, K))
         cost = f"{total:,} steps of the exact mean, {clock.perf_counter() - began:.2g} s"
@@ -196,21 +217,30 @@ def solve_exact_mean(problem: Problem, start: Start, times: Array, levels: bool)
         m = np.zeros((1, count, K, 0))
         result = assemble("macro", problem, start, times[:count], mean_Q, mean_R, m, v, how, levels=blocks, cost=cost)
         result.data.attrs["averages"] = f"exact mean over runs at size {size}"
-        for name in result.variables:
-            # every step rounds, and at a stable rate later steps do not make it larger
-            largest = max(1.0, float(np.abs(result.data[name]).max()))
-            result.data[name].attrs["accuracy"] = np.finfo(float).eps * (10 + total) * largest
+        state_rounding(result, total)
         return result
 
-    if diverged is None:
+    if seen.diverged is None:
         return trajectory(times.size)
-    count = int(np.count_nonzero(stops.before + (stops.share > 0) < reached))
-    raise NumericalError(
-        f"macro: the mean error at size {size} grew without bound by time {diverged / size:.6g}; reduce rate (now "
-        f"{update.rate(diverged / size):g}) or stop earlier",
+    count = int(np.count_nonzero(stops.last < seen.reached))
+    raise diverges(problem, seen.diverged / size, size, trajectory(count) if count else None)
+
+
+def state_rounding(result: Trajectory, steps: int) -> None:
+    """State the accuracy of a recursion of that many steps: each rounds, and at a stable rate later ones add to it."""
+    for name in result.variables:
+        largest = max(1.0, float(np.abs(result.data[name]).max()))
+        result.data[name].attrs["accuracy"] = np.finfo(float).eps * (10 + steps) * largest
+
+
+def diverges(problem: Problem, time: float, size: int, partial: Trajectory | None) -> NumericalError:
+    """The error of a rate at which the mean grows without bound."""
+    return NumericalError(
+        f"macro: the mean error at size {size} grew without bound by time {time:.6g}; reduce rate (now "
+        f"{problem.update.rate(time):g}) or stop earlier",
         quantity="error",
-        time=diverged / size,
-        partial=trajectory(count) if count else None,
+        time=time,
+        partial=partial,
     )
 
 

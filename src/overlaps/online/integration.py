@@ -45,8 +45,9 @@ def integrate(
     steps: type | None = None,
     parts: int = 1,
     budget: Budget | None = None,
+    begin: float = 0.0,
 ) -> Solution:
-    """The solution at `times` from y at time zero, by explicit steps or Radau: the cheaper, if not named.
+    """The solution at `times` from y at the time `begin`, by explicit steps or Radau: the cheaper, if not named.
 
     Knots of the rates are landed on and solved from anew, for the solution is not smooth there. Radau takes at least
     `parts` steps to each time: solutions whose steps are as long as times are apart, whatever the tolerance, could not
@@ -54,10 +55,10 @@ def integrate(
     """
     budget = budget or Budget()
     states: list[Array] = []
-    knots = [t for t in motion.update.knots.tolist() if 0 < t < times[-1]]
-    t, evaluations, implicit = 0.0, 0, False
+    knots = [t for t in motion.update.knots.tolist() if begin < t < times[-1]]
+    t, evaluations, implicit = begin, 0, False
     for end in [*knots, np.inf]:
-        asked = times[(times <= end) & ((times > t) | (t == 0))]
+        asked = times[(times <= end) & ((times > t) | (t == begin))]
         # a knot that nobody asked for is landed on as well
         targets = asked if (asked.size and asked[-1] == end) or end == np.inf else np.append(asked, end)
         stretch = _Stretch(motion.before(end), t, y, rtol, steps, parts, states, evaluations, budget)

@@ -291,7 +291,7 @@ class Chain:
 
     rng: np.random.Generator
     observations: list[dict[str, Array]]
-    measures_error = False
+    measures = ()
     chunk = 50_000  # steps between two reports of progress, when divergence is looked for
 
     def __init__(self, problem: Problem, start: Start) -> None:

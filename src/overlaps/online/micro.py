@@ -95,7 +95,7 @@ class Weights:
         read = slice(0 if problem.learns_rows else None)  # labels take the place of what a teacher says
         self.task = Task(start.teacher[read], start.u[read], problem.label_noise)
         self.value = None if rows is None else problem.value
-        self.measures_error = self.value is not None
+        self.measures: tuple[str, ...] = () if self.value is None else ("error",)
         self.problem, self.start, self.observer = problem, start, observer
         self.observed_steps = observed_steps
         self.done = 0
@@ -137,20 +137,23 @@ class Weights:
         """Go to each of these steps and record the overlaps there, and the error where it is that of real samples."""
         K, F, B, n = self.W.shape[1], len(self.fixed), self.dimensions.size, steps.size
         Q, A, V = np.empty((n, B, K, K)), np.empty((n, B, K, F)), np.empty((n, K))
-        error = np.empty(n) if self.measures_error else None
+        measured = {name: np.empty(n) for name in self.measures}
         for i, stop in enumerate(steps):
             self.advance(int(stop) - self.done)
             Q[i], A[i], _ = block_overlaps(self.turned(self.W[0]), self.fixed, self.dimensions)
             V[i] = self.v[0]
             if self.run_observer is not None and int(stop) in self.observed_steps:
                 self.observations.append(self.run_observer.observe(self.W[0], self.v[0]))
-            if error is not None:
-                error[i] = self.error()
-        return Recorded(Q, A, V, error)
+            for name in self.measures:
+                measured[name][i] = self.measure(name)
+        return Recorded(Q, A, V, measured)
 
-    def error(self) -> float:
-        """Mean of the loss over all rows."""
-        labels, rows = self.sampler.labels, self.sampler.rows
+    def measure(self, name: str) -> float:
+        """The error, which is the mean of the loss over all rows."""
+        return self.mean_loss(self.sampler.rows, self.sampler.labels)
+
+    def mean_loss(self, rows: Array, labels: NDArray[Any]) -> float:
+        """Mean of the loss over rows (rows, N) with labels (rows,), or one label for all."""
         return mean_loss(self.value, self.W[0], self.task.B, rows, labels, self.v[0], self.task.u)
 
 
@@ -168,7 +171,7 @@ class HiddenWeights(Weights):
         _, K, N = self.W.shape
         self.realised = latent_inputs(problem).at(N)
         self.how = method_for(problem, start.u)
-        self.measures_error = problem.data.has_means
+        self.measures = ("error",) if problem.data.has_means else ()
         batch = self.update.batch
         self.block_size = -(-AHEAD // batch) * batch  # whole batches
         self.chunk = min(100_000, max(AHEAD, 100_000_000 // (batch * N * (self.realised.D + 2 * K))))
@@ -206,8 +209,8 @@ class HiddenWeights(Weights):
         blocks = [self._block(rng) for _ in range(-(-count // self.block_size))]
         return np.concatenate([b[0] for b in blocks])[:count], np.concatenate([b[2] for b in blocks])[:count]
 
-    def error(self) -> float:
-        """Gaussian average of the loss for the fields that the weights have given each component."""
+    def measure(self, name: str) -> float:
+        """The error, as Gaussian average of the loss for the fields that the weights have given each component."""
         assert isinstance(self.how, (ClosedForm, LossQuadrature))
         parts = self.realised.parts
         C, means = parts.fields(self.W[0], self.task.B)

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..activations import Activation, activation
-from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, OnlineSGD, Update
+from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, MultiPass, OnlineSGD, Update
 from ..algorithms.schedules import SCHEDULES
 from ..compiled.named import named
 from ..data import (
@@ -90,7 +90,7 @@ class Problem:
     data: GaussianInputs | Samples | GaussianMixture | HiddenManifold | StudentInputs
     teacher: Committee | None = None
     student: Committee | Softmax
-    algorithm: OnlineSGD | GradientFlow | FullBatch
+    algorithm: OnlineSGD | MultiPass | GradientFlow | FullBatch
     loss: str | Loss = "square"
     label_noise: float = 0.0
 
@@ -232,7 +232,7 @@ class Problem:
             data=GaussianInputs(data.spectrum),
             teacher=Committee(1, "linear"),
             student=student,
-            algorithm=self.algorithm,
+            algorithm=self.algorithm.one_pass if isinstance(self.algorithm, MultiPass) else self.algorithm,
             label_noise=math.sqrt(data.unexplained),
         )
 
