@@ -64,7 +64,13 @@ class FieldRule:
         sharpness: Array | None = None,
         shifted: bool = False,
     ) -> None:
-        self.kinks, self.joint, self.refinement, self.labelled, self.shifted = kinks, joint, refinement, labelled, shifted
+        self.kinks, self.joint, self.refinement, self.labelled, self.shifted = (
+            kinks,
+            joint,
+            refinement,
+            labelled,
+            shifted,
+        )
         d = self.fields = len(kinks)
         self.sharpness = np.ones(d) if sharpness is None else sharpness
         self.is_tensor = d <= 4
@@ -109,7 +115,9 @@ class FieldRule:
 
     def _most(self, refinement: int) -> float:
         """Points that a refinement may have."""
-        return (30_000 if self.labelled else 200_000) * 1.3 ** (self.fields * refinement) * (1.5 if self.shifted else 1.0)
+        return (
+            (30_000 if self.labelled else 200_000) * 1.3 ** (self.fields * refinement) * (1.5 if self.shifted else 1.0)
+        )
 
     def spacings(self, X: Array, gain: float = 1.0) -> Array:
         """Spacing of each coordinate, (r,), for fields X z, X (d, r), amplified by `gain` in the output.

@@ -17,7 +17,6 @@ Points are those of `FieldRule`; kinks of activations and losses are where these
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -118,7 +117,9 @@ class LossQuadrature:
         self.problem, self.all_fields = problem, all_fields
         self.teacher_readout = np.ascontiguousarray(teacher_readout)
         student, teacher = problem.student, problem.teacher
-        self.basis = contrasts(student.units) if isinstance(student, Softmax) and problem.loss == "cross-entropy" else None
+        self.basis = (
+            contrasts(student.units) if isinstance(student, Softmax) and problem.loss == "cross-entropy" else None
+        )
         # a user's loss is a function of the fields alone: what the networks' activations are does not enter
         networks = [] if isinstance(problem.loss, Loss) else [n for n in (student, teacher) if isinstance(n, Committee)]
         self.is_linear = bool(networks) and not all_fields and all(n.activation == "linear" for n in networks)
@@ -250,7 +251,9 @@ class LossQuadrature:
         """Generalisation error in each component, (P,); C (P, K+M, K+M), v (K,), means (K+M, P)."""
         v = np.ascontiguousarray(v)
         out, P = np.empty(len(C)), self._combinations(v)
-        for i, (c, mean, label) in enumerate(zip(C, means.T, self.problem.data.components.labels.tolist(), strict=True)):
+        for i, (c, mean, label) in enumerate(
+            zip(C, means.T, self.problem.data.components.labels.tolist(), strict=True)
+        ):
             _, w, H = self._points(self._factor(c, P)[1], mean, label, v)
             out[i] = w @ _values(self.problem.value, H, v.size, label, v, self.teacher_readout)
         return out

@@ -285,7 +285,9 @@ def population(problem: Problem, start: Start, kind: Kind = "hessian") -> Popula
                     readout += piece.weight * (piece.node_weights @ vv)
         return [cores, np.array(weights), crossed, readout]
 
-    (cores, weights, crossed, readout), accuracy = refined(average, LossQuadrature(problem, start.u, all_fields=True), _difference)
+    (cores, weights, crossed, readout), accuracy = refined(
+        average, LossQuadrature(problem, start.u, all_fields=True), _difference
+    )
     cores, weights = _square(cores, K), _square(weights.T, K).transpose(2, 0, 1)
     if not two_layers:
         return PopulationMatrix(kind, cores, weights, None, None, inside, accuracy)
