@@ -209,7 +209,7 @@ class ReluOutputs(LossQuadrature):
             c, mean = np.ascontiguousarray(c), np.ascontiguousarray(mean)
             H = mean + z @ self._factor(c, None)[1].T
             D, S, dv, error, E = _averages(*self.parts, float(label), c, mean, H, calibrated(H, w, c, mean, v), v)
-            parts.append(Averages(D, S, dv, error, E[:, None]))
+            parts.append(Averages(D, S, dv, max(error, 0.0), E[:, None]))
         return parts
 
     def check(self) -> ReluOutputs:
