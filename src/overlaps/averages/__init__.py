@@ -16,9 +16,10 @@ A way to evaluate them is a `Method`, made by `method_for`:
 
     how(C, v, means)        the averages at field covariance C, readout v and means of the fields
     how.errors(C, v, means) the generalisation error alone, for a batch
-    how.check()             the same averages by a rule that is independent of this one and as accurate: a lattice shifted
-                            by half its spacing, other panels, other random points. Two rules that are refinements of
-                            each other may share an error; these do not, so their difference is the error to state
+    how.check()             the same averages by a rule that is independent of this one and as accurate: a lattice that
+                            is shifted and has other spacings, other panels, other random points. Two rules that are
+                            refinements of each other may share an error; these do not, so twice their difference is
+                            the error to state
     how.finer()             more accurate, or None at the end of the budget
     how.coarser()           less accurate and cheaper
     how.name                what it is, in words
@@ -104,7 +105,7 @@ def gaussian_averages(
     Returns
     -------
     D (K, K+M), S (K, K), dv (K,), error, E (K, P), with `method` and, per quantity, the measured `accuracy`:
-    the largest difference to an independent rule (for random points: to three others).
+    twice the largest difference to an independent rule (for random points: to three others).
     """
     if not problem.data.one_covariance:
         raise InputError(
@@ -130,7 +131,7 @@ def gaussian_averages(
     for name in ("D", "S", "dv", "error", "E"):
         x = np.asarray(getattr(fine, name))
         differences = [float(np.abs(x - np.asarray(getattr(other, name))).max(initial=0.0)) for other in others]
-        accuracy[name] = max(1e-15 * max(1.0, float(np.abs(x).max(initial=0.0))), *differences)
+        accuracy[name] = max(1e-15 * max(1.0, float(np.abs(x).max(initial=0.0))), 2 * max(differences))
     return GaussianAverages(fine.D, fine.S, fine.dv, fine.error, fine.E, how.name, accuracy)
 
 

@@ -117,7 +117,7 @@ def _averages(value, slope, bend, y, C, mean, H, w, v):  # pragma: no cover - co
                 S[k, l] += weight * again * first * first
                 D[k, l] += weight * again * bend(f, y)
     for k in range(K):
-        sd = math.sqrt(C[k, k])
+        sd = math.sqrt(max(C[k, k], 0.0))
         # chances and places are known: what is left to the points is ℓ' and ℓ'' given that fields are positive
         exact = positive(mean[k] / sd) if sd > 0.0 else (1.0 if mean[k] > 0.0 else 0.0)
         ratio = exact / chances[k, k] if chances[k, k] > 0.0 else 0.0
@@ -131,7 +131,7 @@ def _averages(value, slope, bend, y, C, mean, H, w, v):  # pragma: no cover - co
         if sd > 0.0:
             D[k, k] += v[k] * density(mean[k] / sd) / sd * at_zero[k]
         for l in range(k):
-            other = math.sqrt(C[l, l])
+            other = math.sqrt(max(C[l, l], 0.0))
             if sd > 0.0 and other > 0.0 and chances[k, l] > 0.0:
                 r = min(1.0, max(-1.0, C[k, l] / sd / other))
                 ratio = both_positive(mean[k] / sd, mean[l] / other, r, (1.0 - r) * (1.0 + r)) / chances[k, l]
@@ -150,13 +150,13 @@ def calibrated(H: Array, w: Array, C: Array, mean: Array, v: Array) -> Array:
     """
     active = np.maximum(H, 0.0)
     f = active @ v
-    sd = np.sqrt(np.diag(C))
+    sd = np.sqrt(np.maximum(np.diag(C), 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.where(sd > 0, mean / sd, np.where(mean > 0, np.inf, -np.inf))
     level = mean * ndtr(t) + sd * np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi)
     first, second = float(v @ level), 2.0 * squared_output(2, C, mean, v)
     spread = np.sqrt(max(second - first**2, 0.0))
-    if spread < 1e-9 * max(abs(first), 1e-300):
+    if not spread > 1e-9 * max(abs(first), 1e-300):
         return w
     x = (f - first) / spread
     features = np.stack([np.ones_like(x), x, x**2 - 1.0], axis=1)
@@ -209,7 +209,7 @@ class ReluOutputs(LossQuadrature):
             c, mean = np.ascontiguousarray(c), np.ascontiguousarray(mean)
             H = mean + z @ self._factor(c, None)[1].T
             D, S, dv, error, E = _averages(*self.parts, float(label), c, mean, H, calibrated(H, w, c, mean, v), v)
-            parts.append(Averages(D, S, dv, error, E[:, None]))
+            parts.append(Averages(D, S, dv, max(error, 0.0), E[:, None]))
         return parts
 
     def check(self) -> ReluOutputs:

@@ -166,7 +166,7 @@ class SquareQuadrature:
         S = self._second_moment(C, v) + (noise + noise.T) / 2
         u = self.teacher_readout
         error = 0.5 * (v @ dv - u @ (products[:, K:].T @ v) + u @ self._teachers(C, K) @ u)
-        return Averages(D, S, dv, float(error), np.zeros((K, 0)))
+        return Averages(D, S, dv, max(float(error), 0.0), np.zeros((K, 0)))
 
     def _second_moment(self, C: Array, v: Array) -> Array:
         L = cholesky(C)
@@ -179,5 +179,5 @@ class SquareQuadrature:
         out = np.empty(len(C))
         for i, (c, readout) in enumerate(zip(C, v, strict=True)):
             w = np.concatenate([readout, -self.teacher_readout])
-            out[i] = 0.5 * w @ self._products(c, readout.size) @ w
+            out[i] = max(0.5 * float(w @ self._products(c, readout.size) @ w), 0.0)
         return out

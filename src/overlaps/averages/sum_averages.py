@@ -10,8 +10,8 @@ The slope of an error function only changes the Gaussian,
 
     √(2/π)/s_i exp(−h_k²/(2 s_i²)) :      E[… f] = Z E~[f],  Z = √(2/(π A_i)),  C~_ab = C_ab − C_ka C_kb/A_i,
 
-so that E[g'_k g'_l Δ²] is a sum of E~[Δ²] over the terms of g'_k and g'_l: no average has more than two fields, whatever
-K + M. Students are sums of error functions and a linear function, teachers of anything.
+so that E[g'_k g'_l Δ²] is a sum of E~[Δ²] over the terms of g'_k and g'_l: no average has more than two fields,
+whatever K + M. Students are sums of error functions and a linear function, teachers of anything.
 
 >>> C = np.array([[0.5, 0.3], [0.3, 1.0]])
 >>> network = Terms(0.0, 0.0, np.ones(1), np.ones(1), np.zeros(0), np.zeros(0))

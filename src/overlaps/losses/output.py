@@ -33,7 +33,7 @@ class OutputLoss:
         refused.
     labels: the labels it takes, for losses of labels alone; None for any target, of a teacher or a label.
     signs: whether it also takes −1 and 1, the first as 0.
-    kinks: a function of f and y that changes its sign where the slope is not smooth; None where it is smooth everywhere.
+    kinks: a function of f and y that changes its sign where the slope is not smooth; None where it is everywhere.
         Macro is as accurate for a loss with known kinks as for a smooth one.
     """
 
@@ -70,7 +70,7 @@ class OutputLoss:
         return self.bend is not None
 
     def compiled(self, part: str, student: Activation | None, teacher: Activation | None) -> Any:
-        """``"gradient"``, ``"value"``, ``"curvature"`` or ``"kinks"`` for a committee of these activations, compiled."""
+        """``"gradient"``, ``"value"``, ``"curvature"`` or ``"kinks"``, for a committee of these activations."""
         make = {
             "gradient": committee_gradient,
             "value": committee_value,

@@ -45,8 +45,8 @@ class Loss:
         respect to lam and v. Checked against finite differences when a problem is built.
     name: how it is called in messages and plots.
     kinks: where `gradient` jumps or is not smooth: a function ``kinks(lam, nu, c, v) -> float``, or several, each of
-        which changes its sign there, for instance the margin ``1 - y * np.sum(v * lam)`` of a hinge, or ``lam[0]`` for a
-        first unit that is a ReLU. Macro is then as accurate as for a smooth loss, for up to four fields.
+        which changes its sign there, for instance the margin ``1 - y * np.sum(v * lam)`` of a hinge, or ``lam[0]`` for
+        a first unit that is a ReLU. Macro is then as accurate as for a smooth loss, for up to four fields.
     """
 
     value: Callable[..., Any] = field(repr=False)
