@@ -107,6 +107,10 @@ def gaussian_averages(
     D (K, K+M), S (K, K), dv (K,), error, E (K, P), with `method` and, per quantity, the measured `accuracy`:
     twice the largest difference to an independent rule (for random points: to three others).
     """
+    if problem.learns_rows:
+        raise InputError(
+            "data: labels of rows have no Gaussian average; use those of problem.linear_equivalent, which theory takes"
+        )
     if not problem.data.one_covariance:
         raise InputError(
             "variance: one per component and level gives every component a covariance of its own; give one number per "
