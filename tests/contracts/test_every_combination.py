@@ -16,7 +16,7 @@ import overlaps as ov
 from overlaps.algorithms import ALGORITHMS as KINDS
 from overlaps.interface.folder import modules
 
-from .cases import EXAMPLES
+from .cases import EXAMPLES, labelled_gaussian_rows
 from .test_data_models import size_of
 
 TRAINED = {
@@ -28,18 +28,20 @@ TRAINED = {
 # one example of each data model is enough here: its contract goes through all of them
 DATA = {type(data).__name__: data for data in reversed(EXAMPLES.values())}
 DATA["Samples"] = ov.Samples(np.random.default_rng(0).uniform(-1, 1, size=(400, 80)))  # theory is for many columns
+DATA["labelled Samples"] = labelled_gaussian_rows()
 BUDGET = 1e-4
 LEVEL = BUDGET / (len(TRAINED) * len(DATA))
 PROBLEM = r"^[a-z_, ]+: "  # how a refusal begins: with the field that it is about
 
 
 def build(algorithm: Any, data: Any) -> ov.Problem:
-    """Two units learn labels, or from one unit."""
+    """Two units learn labels, or from one unit; linear ones where theory is for these."""
     trained = algorithm.readout_rate is not None
+    linear = data is DATA["labelled Samples"]
     return ov.Problem(
         data=data,
         teacher=None if data.labelled else ov.Committee(1),
-        student=ov.Committee(2, readout=[1.0, -0.7], train_readout=trained),
+        student=ov.Committee(2, "linear" if linear else "erf", readout=[1.0, -0.7], train_readout=trained),
         algorithm=algorithm,
     )
 

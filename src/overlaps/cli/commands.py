@@ -100,7 +100,7 @@ def spectrum(
     """Measure the spectrum of your data and predict learning on it: curve, features, plateau."""
     from ..data import Spectrum
     from ..interface.checks import new_folder
-    from ..laws.forecast import forecast
+    from ..plan.forecast import forecast
 
     if out is not None and out.exists():
         new_folder("out", out)  # refused before a large file is read, and made only once there is something to keep
@@ -110,6 +110,29 @@ def spectrum(
         picture, values = result.write(new_folder("out", out))
         print(f"picture: {picture}")
         print(f"data: {values}")
+
+
+@app.command()
+def learn(
+    file: Annotated[Path, typer.Argument(help="Your rows, samples x columns: .csv, .npy or .npz.")],
+    target: Annotated[str, typer.Option(help="Column of the labels: its name or number; of .npz the array's name.")],
+    out: Annotated[Path, typer.Option(help="Folder for picture, table, numbers and summary; it must not exist.")],
+    samples: Annotated[int | None, typer.Option(help="Samples a training sees; as many as rows by default.")] = None,
+    standardise: Annotated[bool, typer.Option("--standardise", help="Divide columns by their deviations.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the trainings that check the forecast.")] = 0,
+) -> None:
+    """Predict SGD on your labelled rows: learning curve, best rate and schedule, and how far to trust it."""
+    from ..data import Samples
+    from ..interface.checks import new_folder
+    from ..plan.forecast import forecast
+
+    if out.exists():
+        new_folder("out", out)  # refused before a large file is read, and made only once there is something to keep
+    column = int(target) if target.lstrip("-").isdigit() else target
+    result = forecast(Samples(file, target=column, standardise=standardise), samples=samples, seed=seed)
+    print(result)
+    for what, path in result.write(new_folder("out", out)).items():
+        print(f"{what}: {path}")
 
 
 @papers_app.callback(invoke_without_command=True)

@@ -20,6 +20,7 @@ from ..problem.statement import ROLES, Problem
 from ..trajectory.dataset import Trajectory
 from ..trajectory.scales import sample, solve, train
 from ..trajectory.times import logtimes
+from .cost import check_cost
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -68,6 +69,7 @@ class Experiment:
     run: Plan = field(default_factory=Plan)
 
     def __post_init__(self) -> None:
+        check_cost(self.problem, self.run)
         self.problem.data.mean_vectors(self.run.size)
         self.problem.data.dimensions(self.run.size)
         given = [name for name in ("first", "last", "count") if getattr(self.run, name) != getattr(Plan, name)]

@@ -84,7 +84,7 @@ class Diffusion:
 
     rng: np.random.Generator
     observations: list[dict[str, Array]]
-    measures_error = False
+    measures = ()
     chunk = 10**9
 
     def __init__(self, problem: Problem, start: Start) -> None:

@@ -34,6 +34,7 @@ from ..problem.start import Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
 from .draws import component
+from .labelled_rows import by_equivalent
 from .recording import Recorded, Run
 from .runs import record, refuse_kernels
 from .steps import move_readout
@@ -295,7 +296,7 @@ class Chain:
 
     rng: np.random.Generator
     observations: list[dict[str, Array]]
-    measures_error = False
+    measures = ()
     chunk = 50_000  # steps between two reports of progress, when divergence is looked for
 
     def __init__(self, problem: Problem, start: Start) -> None:
@@ -364,6 +365,9 @@ def sample(
 ) -> Trajectory:
     """Runs of the overlap chain of a one-pass algorithm; see `overlaps.sample`."""
     refuse_kernels(kernels)
+    if problem.learns_rows:
+        options = {"method": method, "levels": levels, "kernels": kernels, "progress": progress}
+        return by_equivalent(problem, lambda equivalent: sample(equivalent, start, times, runs, seed, **options))
     if start.size is None:
         raise InputError("start: meso needs a size; pass size= to Start.from_overlaps, or use draw")
     if problem.data.reads_latent:

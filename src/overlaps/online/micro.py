@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import copy, deepcopy
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -55,7 +55,7 @@ class Observer(Protocol):
         ...
 
     def begin(
-        self, problem: Problem, start: Start, redraw: Callable[[int], tuple[Array, NDArray[np.int64]]], seed: int
+        self, problem: Problem, start: Start, redraw: Callable[[int], tuple[Array, NDArray[Any]]], seed: int
     ) -> RunObserver:
         """An observer of one run; `redraw(count)` gives the first inputs and labels that the run trains on."""
         ...
@@ -87,10 +87,15 @@ class Weights:
         self.dimensions = start.dimensions
         rows = data.table
         root = np.repeat(np.sqrt(start.eigenvalues), start.dimensions)
-        self.sampler = Sampler(*data.components.drawn, start.means, root, np.empty((0, N)) if rows is None else rows)
-        self.task = Task(start.teacher, start.u, problem.label_noise)
+        cumulative, spread, labels = data.components.drawn
+        labels = labels if data.targets is None else data.targets  # of components, or of rows
+        self.sampler = Sampler(
+            cumulative, spread, labels, start.means, root, np.empty((0, N)) if rows is None else rows
+        )
+        read = slice(0 if problem.learns_rows else None)  # labels take the place of what a teacher says
+        self.task = Task(start.teacher[read], start.u[read], problem.label_noise)
         self.value = None if rows is None else problem.value
-        self.measures_error = self.value is not None
+        self.measures: tuple[str, ...] = () if self.value is None else ("error",)
         self.problem, self.start, self.observer = problem, start, observer
         self.observed_steps = observed_steps
         self.done = 0
@@ -112,11 +117,12 @@ class Weights:
             )
         return new
 
-    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[np.int64]]:
+    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[Any]]:
         """The first `count` inputs (count, N) and labels (count,) that a run with this generator draws."""
         rng, sampler = deepcopy(rng), self.sampler
         if len(sampler.rows):
-            return sampler.rows[rng.integers(0, len(sampler.rows), size=count)], np.zeros(count, np.int64)
+            drawn = rng.integers(0, len(sampler.rows), size=count)
+            return sampler.rows[drawn], sampler.labels[drawn if len(sampler.labels) > 1 else np.zeros_like(drawn)]
         X, labels = np.empty((count, sampler.root.size)), np.empty(count, sampler.labels.dtype)
         redraw(sampler, self.task.noise, rng, X, labels)
         return X, labels
@@ -131,20 +137,24 @@ class Weights:
         """Go to each of these steps and record the overlaps there, and the error where it is that of real samples."""
         K, F, B, n = self.W.shape[1], len(self.fixed), self.dimensions.size, steps.size
         Q, A, V = np.empty((n, B, K, K)), np.empty((n, B, K, F)), np.empty((n, K))
-        error = np.empty(n) if self.measures_error else None
+        measured = {name: np.empty(n) for name in self.measures}
         for i, stop in enumerate(steps):
             self.advance(int(stop) - self.done)
             Q[i], A[i], _ = block_overlaps(self.turned(self.W[0]), self.fixed, self.dimensions)
             V[i] = self.v[0]
             if self.run_observer is not None and int(stop) in self.observed_steps:
                 self.observations.append(self.run_observer.observe(self.W[0], self.v[0]))
-            if error is not None:
-                error[i] = self.error()
-        return Recorded(Q, A, V, error)
+            for name in self.measures:
+                measured[name][i] = self.measure(name)
+        return Recorded(Q, A, V, measured)
 
-    def error(self) -> float:
-        """Mean of the loss over all rows."""
-        return mean_loss(self.value, self.W[0], self.task.B, self.sampler.rows, self.v[0], self.task.u)
+    def measure(self, name: str) -> float:
+        """The error, which is the mean of the loss over all rows."""
+        return self.mean_loss(self.sampler.rows, self.sampler.labels)
+
+    def mean_loss(self, rows: Array, labels: NDArray[Any]) -> float:
+        """Mean of the loss over rows (rows, N) with labels (rows,), or one label for all."""
+        return mean_loss(self.value, self.W[0], self.task.B, rows, labels, self.v[0], self.task.u)
 
 
 class HiddenWeights(Weights):
@@ -161,7 +171,7 @@ class HiddenWeights(Weights):
         _, K, N = self.W.shape
         self.realised = latent_inputs(problem).at(N)
         self.how = method_for(problem, start.u)
-        self.measures_error = problem.data.has_means
+        self.measures = ("error",) if problem.data.has_means else ()
         batch = self.update.batch
         self.block_size = -(-AHEAD // batch) * batch  # whole batches
         self.chunk = min(100_000, max(AHEAD, 100_000_000 // (batch * N * (self.realised.D + 2 * K))))
@@ -194,13 +204,13 @@ class HiddenWeights(Weights):
             self.done += count
             steps -= count
 
-    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[np.int64]]:
+    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[Any]]:
         rng = deepcopy(rng)
         blocks = [self._block(rng) for _ in range(-(-count // self.block_size))]
         return np.concatenate([b[0] for b in blocks])[:count], np.concatenate([b[2] for b in blocks])[:count]
 
-    def error(self) -> float:
-        """Gaussian average of the loss for the fields that the weights have given each component."""
+    def measure(self, name: str) -> float:
+        """The error, as Gaussian average of the loss for the fields that the weights have given each component."""
         assert isinstance(self.how, (ClosedForm, LossQuadrature))
         parts = self.realised.parts
         C, means = parts.fields(self.W[0], self.task.B)

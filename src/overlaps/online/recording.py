@@ -19,13 +19,14 @@ Steps = NDArray[np.int64]
 class Recorded(NamedTuple):
     """Overlaps of a run at some steps: Q (steps, levels, K, K), A (steps, levels, K, M+P), v (steps, K).
 
-    error: (steps,), or None where it follows from the overlaps.
+    measured: further variables that runs measure themselves, (steps,) each; the error is one of them unless it follows
+        from the overlaps.
     """
 
     Q: Array
     A: Array
     v: Array
-    error: Array | None = None
+    measured: dict[str, Array] = {}  # noqa: RUF012 - of a named tuple, never written to
 
     @property
     def bounded(self) -> NDArray[np.bool_]:
@@ -44,12 +45,12 @@ class Run(Protocol):
     """One run: it goes to given steps and records its overlaps there.
 
     chunk: about how many steps it takes between two reports of its progress.
-    measures_error: whether it measures the error, which otherwise follows from the overlaps.
+    measures: names of the variables that it measures; an error that is not among them follows from the overlaps.
     observations: what it has observed besides, one set of arrays for each observed time so far.
     """
 
     chunk: int
-    measures_error: bool
+    measures: tuple[str, ...]
     observations: list[dict[str, Array]]
 
     def copy_with(self, rng: np.random.Generator) -> Run:
@@ -82,11 +83,15 @@ class Stops(NamedTuple):
         steps = np.unique(np.concatenate([floor, floor[share > 0] + 1]))
         return cls(steps, np.searchsorted(steps, floor), share)
 
+    @property
+    def last(self) -> NDArray[np.int64]:
+        """The place in `steps` of the last one that each time needs, (times,)."""
+        return self.before + (self.share > 0)
+
     def interpolated(self, values: Array, count: int) -> Array:
         """Values (runs, times, …) at the first `count` times, of values (runs, stops, …)."""
-        before, share = self.before[:count], self.share[:count]
-        weight = share.reshape(-1, *[1] * (values.ndim - 2))
-        return (1 - weight) * values[:, before] + weight * values[:, before + (share > 0)]
+        weight = self.share[:count].reshape(-1, *[1] * (values.ndim - 2))
+        return (1 - weight) * values[:, self.before[:count]] + weight * values[:, self.last[:count]]
 
     def segments(self, chunk: int) -> list[tuple[Steps, slice]]:
         """Groups of stops about `chunk` steps long, with the places of the recorded ones; long gaps are broken up."""
@@ -103,17 +108,17 @@ class Stops(NamedTuple):
 
 
 class Records:
-    """Overlaps of all runs at all stops: of the fields, on request of every level, and measured errors.
+    """Overlaps of all runs at all stops: of the fields, on request of every level, and what runs measured.
 
     What has not been recorded is NaN.
     """
 
-    def __init__(self, start: Start, runs: int, stops: int, levels: bool, errors: bool) -> None:
+    def __init__(self, start: Start, runs: int, stops: int, levels: bool, measured: tuple[str, ...]) -> None:
         (B, K, F), M = start.A.shape, start.u.size
         self.omega, self.teacher_weights = start.eigenvalues, start.seen
         self.Q, self.R, self.m = (np.full((runs, stops, K, n), np.nan) for n in (K, M, F - M))
         self.v = np.full((runs, stops, K), np.nan)
-        self.error = np.full((runs, stops), np.nan) if errors else None
+        self.measured = {name: np.full((runs, stops), np.nan) for name in measured}
         self.Q_levels = np.full((runs, stops, B, K, K), np.nan) if levels else None
         self.A_levels = np.full((runs, stops, B, K, F), np.nan) if levels else None
 
@@ -124,8 +129,8 @@ class Records:
         self.R[run, at] = np.einsum("b,tbij->tij", self.teacher_weights, recorded.A[:count, :, :, :M])
         self.m[run, at] = recorded.A[:count, :, :, M:].sum(1)
         self.v[run, at] = recorded.v[:count]
-        if self.error is not None and recorded.error is not None:
-            self.error[run, at] = recorded.error[:count]
+        for name, values in self.measured.items():
+            values[run, at] = recorded.measured[name][:count]
         if self.Q_levels is not None and self.A_levels is not None:
             self.Q_levels[run, at], self.A_levels[run, at] = recorded.Q[:count], recorded.A[:count]
 

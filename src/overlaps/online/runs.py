@@ -101,7 +101,7 @@ def record(
     total = steps(float(t[-1]), size)
     method = method_for(problem, start.u)  # a loss that has none is refused before anything is simulated
     stops = Stops.at(t, size)
-    records = Records(start, runs, stops.steps.size, levels, run.measures_error)
+    records = Records(start, runs, stops.steps.size, levels, run.measures)
     recorder = Recorder(run, stops.segments(run.chunk), records, horizon=total + 1)
     ends = simulate_in_threads(
         recorder.simulate, runs, stream=STREAMS[scale], seed=seed, name=scale, steps=runs * total, progress=progress
@@ -119,10 +119,11 @@ def record(
         if records.Q_levels is not None and records.A_levels is not None:
             blocks = (at_times(records.Q_levels), at_times(records.A_levels))
         Q, R, m, v = (at_times(x) for x in (records.Q, records.R, records.m, records.v))
-        errors = None if records.error is None else at_times(records.error)
+        more = {name: (("run", "time"), at_times(values)) for name, values in records.measured.items()}
+        errors = more.pop("error")[1] if "error" in more else None
         result = assemble(
-            scale, problem, start, t[:count], Q, R, m, v, method, levels=blocks, errors=errors, seed=seed,
-            cost=f"{each}, {seconds:.2g} s",
+            scale, problem, start, t[:count], Q, R, m, v, method, levels=blocks, errors=errors, more=more,
+            seed=seed, cost=f"{each}, {seconds:.2g} s",
         )  # fmt: skip
         if observed is None:
             return result

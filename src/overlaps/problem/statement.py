@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..activations import Activation, activation
-from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, OnlineSGD, Update
+from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, MultiPass, OnlineSGD, Update
 from ..algorithms.schedules import SCHEDULES
 from ..compiled.named import named
 from ..data import (
@@ -40,7 +40,7 @@ from ..data import (
 from ..interface import spec
 from ..interface.checks import number
 from ..interface.errors import InputError
-from ..losses import CrossEntropy, Loss, OutputLoss, check_gradient, loss
+from ..losses import CrossEntropy, Loss, OutputLoss, check_gradient, known_kinks, loss
 from .network import Committee, Softmax
 from .origin import largest_pull
 
@@ -90,7 +90,7 @@ class Problem:
     data: GaussianInputs | Samples | GaussianMixture | HiddenManifold | StudentInputs
     teacher: Committee | None = None
     student: Committee | Softmax
-    algorithm: OnlineSGD | GradientFlow | FullBatch
+    algorithm: OnlineSGD | MultiPass | GradientFlow | FullBatch
     loss: str | Loss = "square"
     label_noise: float = 0.0
 
@@ -101,7 +101,7 @@ class Problem:
                 if not self.data.labelled:
                     raise InputError(
                         "teacher: these inputs carry no labels, so a teacher must give them; pass "
-                        "teacher=Committee(...), or data=GaussianMixture(...)"
+                        "teacher=Committee(...), data=GaussianMixture(...), or Samples with labels"
                     )
             elif not isinstance(value, ROLES[name]):
                 wanted = " or ".join(kind.__name__ for kind in ROLES[name])
@@ -114,9 +114,23 @@ class Problem:
                 "readout_rate: has no effect on a fixed readout; set train_readout=True on the student or drop it"
             )
         object.__setattr__(self, "label_noise", number("label_noise", self.label_noise, least=0))
+        if self.learns_rows:
+            self._check_rows()
         self.algorithm.check_problem(self.data, self.student.train_readout)
         self._check_loss()
         self._warn_of_decay()
+
+    def _check_rows(self) -> None:
+        """Labelled rows bring their targets with them, which the square loss learns."""
+        if self.teacher is not None:
+            raise InputError("teacher: these rows carry labels; drop the teacher, or build Samples without labels")
+        if self.label_noise:
+            raise InputError("label_noise: these rows have labels, which are learned as they are; use label_noise=0")
+        if self.loss != "square" or isinstance(self.student, Softmax):
+            raise InputError(
+                f"loss: labelled rows are learned by the square loss of a Committee, got {self.loss!r:.40} with "
+                f"{type(self.student).__name__}; use loss='square' and Committee"
+            )
 
     def _check_loss(self) -> None:
         labels = sorted(set(self.data.components.labels.tolist()))
@@ -188,13 +202,39 @@ class Problem:
 
     @property
     def teacher_units(self) -> int:
-        """M, zero without a teacher."""
-        return 0 if self.teacher is None else self.teacher.units
+        """M, zero without a teacher; labelled rows have the one of their best linear map."""
+        return int(self.learns_rows) if self.teacher is None else self.teacher.units
 
     @property
     def teacher_readouts(self) -> NDArray[np.float64]:
         """Second-layer weights of the teacher, (M,)."""
-        return np.zeros(0) if self.teacher is None else self.teacher.readouts
+        return np.ones(self.teacher_units) if self.teacher is None else self.teacher.readouts
+
+    @property
+    def learns_rows(self) -> bool:
+        """Whether targets are labels of the rows of a data set."""
+        return isinstance(self.data, Samples) and self.data.labelled
+
+    @cached_property
+    def linear_equivalent(self) -> Problem:
+        """What theory takes a linear student of labelled rows for: Gaussian inputs with their spectrum, a linear
+        teacher, and what that leaves of the labels as noise."""
+        data = self.data
+        assert isinstance(data, Samples)
+        student = self.student
+        if not isinstance(student, Committee) or student.activation != "linear" or student.train_readout:
+            raise InputError(
+                "student: theory of labelled rows is for linear students with a fixed readout, got "
+                f"{self.describe_networks()}{', trained readout' * student.train_readout}; use "
+                "Committee(1, 'linear'), or train"
+            )
+        return Problem(
+            data=GaussianInputs(data.spectrum),
+            teacher=Committee(1, "linear"),
+            student=student,
+            algorithm=self.algorithm.one_pass if isinstance(self.algorithm, MultiPass) else self.algorithm,
+            label_noise=math.sqrt(data.unexplained),
+        )
 
     @property
     def update(self) -> Update:
@@ -262,6 +302,19 @@ class Problem:
     def curvature(self) -> Any:
         """The compiled second derivatives of the loss, ``curvature(λ, ν, c, v, u, λλ, λv, vv)``."""
         return self._compiled("curvature")
+
+    @property
+    def kinks(self) -> tuple[tuple[tuple[float, ...], ...], Any]:
+        """Where the loss is not smooth: places in each of the K+M fields, and a function of all of them or None.
+
+        The latter is compiled, ``kinks(λ, ν, c, v, u)``, and changes its sign at kinks that several fields share.
+        """
+        law, M = self.law, self.teacher_units
+        if isinstance(law, Loss):
+            return known_kinks(law, self.student.units, M)
+        networks = [self.student] * self.student.units + ([] if self.teacher is None else [self.teacher] * M)
+        places = tuple(network.g.kinks if isinstance(network, Committee) else () for network in networks)
+        return places, None if law.kinks is None else self._compiled("kinks")
 
     def to_toml(self) -> str:
         """The problem as TOML; `from_toml` reads back an equal one."""

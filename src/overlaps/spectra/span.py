@@ -113,7 +113,7 @@ def span(problem: Problem, start: Start) -> Span:
     K, M = problem.student.units, problem.teacher_units
     gram = start.gram[0]
     turn, integrated = np.eye(len(gram)), K + M
-    contrasts = LossQuadrature(problem, start.u).basis
+    contrasts = LossQuadrature(problem, start.u, all_fields=True).basis
     if contrasts is not None:
         turn[:K, :K] = np.column_stack([contrasts, np.full(K, K**-0.5)]).T
         integrated = K - 1
