@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import DOP853, RK45
 
 from ..averages import ClosedForm, Method, method_for
+from ..data import Samples
 from ..interface.checks import grid, number
 from ..interface.errors import InputError, NumericalError, unknown
 from ..problem.network import Committee
@@ -26,7 +27,7 @@ from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory, assemble, largest_overlap
 from .exact_mean import EXACT, solve_exact_mean
 from .implicit import Radau, implicit_cost, is_stiff
-from .labelled_rows import by_equivalent
+from .labelled_rows import MEASURED, by_equivalent, measured_excess
 from .moments import MomentHierarchy
 from .motion import EquationOfMotion
 from .strong_mixture import STRONG, WEAK, solve_strong_mixture
@@ -179,8 +180,14 @@ def solve(
     if problem.learns_rows:
         if system == "auto":
             system = EXACT if problem.algorithm.draws_samples else "levels"
+        if system == MEASURED:
+            assert isinstance(problem.data, Samples)
+            extra = measured_excess(problem.data)
+            return by_equivalent(problem, lambda same: solve_exact_mean(same, start, grid(times), levels, extra))
         options = {"levels": levels, "accuracy": accuracy, "method": method, "system": system}
         return by_equivalent(problem, lambda equivalent: solve(equivalent, start, times, **options))
+    if system == MEASURED:
+        raise InputError(f"system: {MEASURED} are those of labelled rows; use Samples(X, y), or system='auto'")
     system = _system(problem, start, system, levels)
     t = grid(times)
     how = method_for(problem, start.u, method)
@@ -202,7 +209,7 @@ def _system(problem: Problem, start: Start, system: str, levels: bool) -> str:
     """The system of equations that was asked for, or the one that serves; refused where it does not."""
     problem.data.check_theory(start.size)
     if not isinstance(system, str) or system not in ("auto", EXACT, STRONG, *SYSTEMS):
-        raise unknown("system", str(system), ["auto", EXACT, STRONG, *SYSTEMS])
+        raise unknown("system", str(system), ["auto", EXACT, MEASURED, STRONG, *SYSTEMS])
     strength = problem.data.mixture_strength(start.size)
     if system == "auto":
         system = "levels" if strength <= WEAK else STRONG
