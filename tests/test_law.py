@@ -124,9 +124,9 @@ def test_blocked_and_direct_training_take_the_same_steps(case):
     template = micro.Weights(chosen, start)
     ends = []
     for engine in (engines.direct, engines.blocked):
-        run = template.fresh(np.random.Generator(np.random.SFC64(5)))
-        assert run.way is engines.direct  # what two or three units are trained by
-        run.way = engine
+        run = template.copy_with(np.random.Generator(np.random.SFC64(5)))
+        assert run.take_steps is engines.direct  # what two or three units are trained by
+        run.take_steps = engine
         run.advance(101)
         ends.append((run.W, run.v))
     np.testing.assert_allclose(ends[0][0], ends[1][0], rtol=0, atol=1e-12)

@@ -13,6 +13,7 @@ from overlaps.averages import method_for
 from overlaps.data.latent import Conditional
 from overlaps.online import strong_mixture
 from overlaps.online.strong_mixture import WEAK, Drift, _Run
+from overlaps.trajectory.budget import Budget
 
 NAMES = ("Q", "R", "v")
 
@@ -193,7 +194,7 @@ def test_covariance_of_the_fast_means() -> None:
     start, times = ov.draw(problem, 200, seed=5), np.array([0.025, 2.0])
     runs = ov.train(problem, start, times, runs=400, seed=1, progress=False).data["m"].values
     for i, time in enumerate(times):
-        solution = _Run(problem, start, method_for(problem, start.u), 1e-6)  # type: ignore[arg-type]
+        solution = _Run(problem, start, method_for(problem, start.u), 1e-6, Budget())  # type: ignore[arg-type]
         solution.follow(times[i : i + 1], 0.5, tqdm(disable=True))
         M = solution.drift.unpack(solution.solver.y)[2]
         seen = np.cov(runs[:, i].transpose(0, 2, 1).reshape(400, -1).T)
@@ -273,9 +274,8 @@ def test_refusals() -> None:
 def test_work_without_end_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     problem = hidden(latent=ov.LatentMixture(2, 3.0))
     start = ov.draw(problem, 60, seed=1)
-    monkeypatch.setattr(strong_mixture, "BUDGET", 50)
-    with pytest.raises(ov.NumericalError, match="50 evaluations of the averages did not suffice") as caught:
-        ov.solve(problem, start, [0.01, 10.0])
+    with pytest.raises(ov.NumericalError, match=r"evaluations did not suffice \(max_evaluations=50\)") as caught:
+        ov.solve(problem, start, [0.01, 10.0], max_evaluations=50)
     assert caught.value.partial is not None and caught.value.partial.time.size == 1
     monkeypatch.setattr(strong_mixture, "LARGEST", 1e4)
     with pytest.raises(ov.InputError, match="size of at most 50"):

@@ -35,7 +35,8 @@ from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
 from .draws import component
 from .labelled_rows import by_equivalent
-from .runs import Run, Visit, record, refuse_kernels
+from .recording import Recorded, Run
+from .runs import record, refuse_kernels
 from .steps import move_readout
 
 Array = NDArray[np.float64]
@@ -291,7 +292,7 @@ class Chain:
     rng: np.random.Generator
     observations: list[dict[str, Array]]
     measures = ()
-    chunk = 50_000  # steps between looks at progress and divergence
+    chunk = 50_000  # steps between two reports of progress, when divergence is looked for
 
     def __init__(self, problem: Problem, start: Start) -> None:
         assert start.size is not None and start.dimensions is not None
@@ -318,29 +319,31 @@ class Chain:
             else:
                 span[b, :K, :n] = rows[F:]
         # two functions, since a first answer waits for the one that it needs to be compiled
-        self.way = _single if self.update.batch == 1 and J == 1 else _batches
+        self.take_steps = _single if self.update.batch == 1 and J == 1 else _batches
         self.frame = Frame(fixed, span, residual, width, rest, np.sqrt(start.eigenvalues))
         self.done = 0
 
-    def fresh(self, rng: np.random.Generator) -> Chain:
-        """A run from here with its own samples."""
+    def copy_with(self, rng: np.random.Generator) -> Chain:
+        """A copy of this run with samples of its own."""
         new = copy(self)
         new.rng, new.observations, new.v = rng, [], self.v.copy()
         new.frame = self.frame._replace(span=self.frame.span.copy(), residual=self.frame.residual.copy())
         return new
 
-    def visit(self, stops: NDArray[np.int64]) -> Visit:
-        """Go to each step of `stops` and record the overlaps there."""
+    def record(self, steps: NDArray[np.int64]) -> Recorded:
+        """Go to each of these steps and record the overlaps there."""
         B, F, _ = self.frame.fixed.shape
-        K, n = self.v.shape[1], stops.size
+        K, n = self.v.shape[1], steps.size
         Q, A, V = np.empty((n, B, K, K)), np.empty((n, B, K, F)), np.empty((n, K))
-        for i, stop in enumerate(stops):
-            steps = self.update.steps(self.done, int(stop) - self.done, self.size)
-            self.way(self.kernel, self.chance, self.frame, self.v, steps, self.update.batch, float(self.size), self.rng)
+        for i, stop in enumerate(steps):
+            matrices = self.update.steps(self.done, int(stop) - self.done, self.size)
+            self.take_steps(
+                self.kernel, self.chance, self.frame, self.v, matrices, self.update.batch, float(self.size), self.rng
+            )
             self.done = int(stop)
             _overlaps(self.frame, Q[i], A[i])
             V[i] = self.v[0]
-        return Visit(Q, A, V)
+        return Recorded(Q, A, V)
 
 
 def sample(

@@ -24,8 +24,8 @@ accuracy stated.
 
 from __future__ import annotations
 
-import time as clock
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,9 @@ from ..data import HiddenManifold
 from ..interface.errors import InputError, NumericalError
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
+from ..trajectory.budget import Budget
 from ..trajectory.dataset import Trajectory, assemble
+from ..trajectory.refinement import Goal, Stated, differences, refined
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -51,20 +53,23 @@ LARGEST = 4e7  # numbers in Ξ, of which a step takes a few seconds
 STEP_RATIO = (
     0.5  # share of its way that one step may move a fast mean, ηA, before a differential equation fails (tests)
 )
-BUDGET = 30_000  # evaluations of the averages
+EVALUATIONS = 60_000  # of the averages, where no number is named
+ACCURACY = 1e-2  # relative, to reach where none is named
 
 
 def latent_inputs(problem: Problem) -> HiddenManifold:
     """The inputs of a problem, which must be features of a latent."""
-    if not isinstance(problem.data, HiddenManifold):
+    if not problem.data.reads_latent:
         raise InputError("system: the equations of strong mixtures are for a HiddenManifold; use system='levels'")
-    return problem.data
+    return cast("HiddenManifold", problem.data)
 
 
 class Drift:
     """The mean weights: fields and derivative at a state y = (W̄, v, M) for given fluctuations Ξ."""
 
-    def __init__(self, problem: Problem, start: Start, how: ClosedForm | LossQuadrature) -> None:
+    def __init__(
+        self, problem: Problem, start: Start, how: ClosedForm | LossQuadrature, budget: Budget | None = None
+    ) -> None:
         data, W, B = latent_inputs(problem), start.student, start.teacher
         assert W is not None and B is not None
         self.how, self.parts = how, data.at(W.shape[1]).parts
@@ -76,7 +81,7 @@ class Drift:
         self.extra = np.zeros((len(self.parts.weights), self.K, self.K))  # Tr Φ^s Ξ/N
         self.slope = np.zeros_like(self.extra)  # its derivative, from time `since` on
         self.gram = self.parts.mean @ self.parts.mean.T / self.N
-        self.since, self.evaluations = 0.0, 0
+        self.since, self.budget = 0.0, budget or Budget()
 
     def rates(self, t: float) -> tuple[float, float]:
         """η and η_v at a time."""
@@ -97,7 +102,7 @@ class Drift:
         C[:, :K, :K] += self.extra + (t - self.since) * self.slope
         for s in range(len(C)):
             C[s, :K, :K] += M[s * K : (s + 1) * K, s * K : (s + 1) * K]
-        self.evaluations += 1
+        self.budget.spend(1)
         return W, through, self.how.each(C, v, means)
 
     def __call__(self, t: float, y: Array) -> Array:
@@ -192,10 +197,12 @@ def _traces(phi: Single, Xi: Single) -> Array:
 class _Run:
     """One solution: mean weights, fluctuations, and what is kept of them at the times asked for."""
 
-    def __init__(self, problem: Problem, start: Start, how: ClosedForm | LossQuadrature, rtol: float) -> None:
+    def __init__(
+        self, problem: Problem, start: Start, how: ClosedForm | LossQuadrature, rtol: float, budget: Budget
+    ) -> None:
         assert start.student is not None
         self.problem, self.start, self.how = problem, start, how
-        self.drift = Drift(problem, start, how)
+        self.drift = Drift(problem, start, how, budget)
         self.covariance = Fluctuations(self.drift, problem) if problem.update.noise else None
         n = self.drift.K * len(self.drift.parts.weights)
         y = np.concatenate([start.student.ravel(), start.v, np.zeros(n * n)])
@@ -264,8 +271,8 @@ class _Run:
         while solver.status == "running":
             wanted = solver.h_abs
             message = solver.step()
-            if self.drift.evaluations > BUDGET:
-                raise self._stopped(f"{BUDGET} evaluations of the averages did not suffice", "m", times)
+            if self.drift.budget.exhausted:
+                raise self._stopped(self.drift.budget.exhausted, "m", times)
             if solver.status == "failed" or not np.abs(solver.y).max() < LIMIT:
                 reason = "the weights or their fluctuations grow without bound"
                 raise self._stopped(f"{reason} ({message})" if message else reason, "W", times)
@@ -294,16 +301,15 @@ class _Run:
 
     def _trajectory(self, times: Array) -> Trajectory:
         Q, R, m, v, errors = (np.array(part)[None] for part in zip(*self.kept, strict=True))
-        at, cost = times[: len(self.kept)], f"{self.drift.evaluations} evaluations of the averages"
+        at, cost = times[: len(self.kept)], f"{self.drift.budget.spent} evaluations of the averages"
         problem, start, how = self.problem, self.start, self.how
         return assemble("macro", problem, start, at, Q, R, m, v, how, levels=None, errors=errors, cost=cost)
 
 
 def solve_strong_mixture(
-    problem: Problem, start: Start, times: Array, how: Method, accuracy: float | None
+    problem: Problem, start: Start, times: Array, how: Method, accuracy: float | None, budget: Budget
 ) -> Trajectory:
     """The equations above, from the weights of `start`; see `overlaps.solve`."""
-    began = clock.perf_counter()
     latent_inputs(problem)
     if start.student is None or start.teacher is None:
         raise InputError("start: the equations of strong mixtures follow weights; use draw or Start.from_weights")
@@ -321,41 +327,25 @@ def solve_strong_mixture(
             f"size: the fluctuations of {K} units of {N} inputs are {(K * N) ** 2:.1e} numbers and hours of work; use "
             f"a size of at most {LARGEST**0.5 / K:.0f}, or GradientFlow, which has none"
         )
-    wanted = 1e-2 if accuracy is None else accuracy
+    goal = Goal.named(accuracy, aim=ACCURACY, accept=ACCURACY)
     if isinstance(how, LossQuadrature):
         how = how.coarser().coarser()  # for less accuracy than the levels ask for
-    while True:
-        fine, worst, reached = _twice(problem, start, times, how)
-        seconds = clock.perf_counter() - began
-        fine.data.attrs["cost"] += f", {seconds:.2g} s"
-        fine.data.attrs["averages"] += ", given each component"
-        if reached <= wanted:
-            return fine
-        better = how.finer() if isinstance(how, LossQuadrature) else None
-        if better is None:
-            break
+    budget.at_most(EVALUATIONS)
+    return refined(_attempts(problem, start, times, how, budget), goal, budget)
+
+
+def _attempts(
+    problem: Problem, start: Start, times: Array, how: ClosedForm | LossQuadrature, budget: Budget
+) -> Iterator[Stated]:
+    """Solutions with ever finer averages, each done twice, with steps of the fluctuations of twice the length."""
+    better: ClosedForm | LossQuadrature | None = how
+    while better is not None:
         how = better
-    raise NumericalError(
-        f"macro: {worst} reached a relative accuracy of {reached:.1e} where {wanted:.1e} was asked; pass "
-        f"accuracy={reached * 1.5:.0e} to accept it",
-        quantity=worst,
-        time=float(times[-1]),
-        partial=fine,
-    )
-
-
-def _twice(
-    problem: Problem, start: Start, times: Array, how: ClosedForm | LossQuadrature
-) -> tuple[Trajectory, str, float]:
-    """A solution with its accuracy, the variable that is worst relative to its largest value, and by how much."""
-    bar = tqdm(total=2 * float(times[-1]), desc="macro", unit="t", delay=2, disable=None)
-    with bar, np.errstate(over="ignore", invalid="ignore"):  # trial steps may overflow; what is kept is checked
-        rough = _Run(problem, start, how.coarser(), 1e-4).follow(times, 2.0, bar)
-        fine = _Run(problem, start, how, 1e-5).follow(times, 1.0, bar)
-    relative: dict[str, float] = {}
-    for name in fine.variables:
-        difference = float(np.abs(fine.data[name] - rough.data[name]).max())
-        fine.data[name].attrs["accuracy"] = difference
-        relative[name] = difference / max(float(np.abs(fine.data[name]).max()), 1e-3)
-    worst = max(relative, key=lambda name: relative[name])
-    return fine, worst, relative[worst]
+        bar = tqdm(total=2 * float(times[-1]), desc="macro", unit="t", delay=2, disable=None)
+        with bar, np.errstate(over="ignore", invalid="ignore"):  # trial steps may overflow; what is kept is checked
+            rough = _Run(problem, start, how.coarser(), 1e-4, budget).follow(times, 2.0, bar)
+            fine = _Run(problem, start, how, 1e-5, budget).follow(times, 1.0, bar)
+        fine.data.attrs["cost"] = f"{budget.spent} evaluations of the averages, {budget.elapsed:.2g} s"
+        fine.data.attrs["averages"] += ", given each component"
+        yield Stated(fine, differences(fine, rough))
+        better = how.finer() if isinstance(how, LossQuadrature) else None

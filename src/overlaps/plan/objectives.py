@@ -24,7 +24,7 @@ from ..algorithms import OnlineSGD, Schedule
 from ..algorithms.schedules import TimeDependent
 from ..averages import Method, method_for
 from ..data import Samples
-from ..online.macro import Stopped, integrate
+from ..online.integration import Stopped, integrate
 from ..online.motion import EquationOfMotion
 from ..problem.network import Committee
 from ..problem.start import Start

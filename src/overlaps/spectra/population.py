@@ -285,7 +285,9 @@ def population(problem: Problem, start: Start, kind: Kind = "hessian") -> Popula
                     readout += piece.weight * (piece.node_weights @ vv)
         return [cores, np.array(weights), crossed, readout]
 
-    (cores, weights, crossed, readout), accuracy = refined(average, LossQuadrature(problem, start.u), _difference)
+    (cores, weights, crossed, readout), accuracy = refined(
+        average, LossQuadrature(problem, start.u, all_fields=True), _difference
+    )
     cores, weights = _square(cores, K), _square(weights.T, K).transpose(2, 0, 1)
     if not two_layers:
         return PopulationMatrix(kind, cores, weights, None, None, inside, accuracy)
@@ -308,7 +310,7 @@ def readout_block(problem: Problem, start: Start, kind: Kind = "hessian") -> Arr
                 total += piece.weight * (piece.node_weights @ sample_weights(problem, start, kind, piece)[2])
         return [total]
 
-    (readout,), accuracy = refined(average, LossQuadrature(problem, start.u), _difference)
+    (readout,), accuracy = refined(average, LossQuadrature(problem, start.u, all_fields=True), _difference)
     check_accuracy("block (v, v)", accuracy)
     return _square(readout, K)
 

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from .. import __version__
 from ..algorithms import MultiPass
 from ..averages import ClosedForm, Method
-from ..data import GaussianInputs, Samples, TeacherFields
+from ..data import TeacherFields
 from ..interface.errors import InputError, NumericalError
 from ..problem.network import Softmax
 from ..problem.start import Start, joined
@@ -321,15 +321,11 @@ def provenance(problem: Problem, averages: str, averaged: bool) -> dict[str, str
         text = problem.to_toml()
     except InputError:
         text = ""
-    inputs = "Gaussian" if isinstance(problem.data, GaussianInputs) else repr(problem.data)
-    if isinstance(problem.data, Samples):
-        about = "taken as Gaussian, with the covariance of" if averaged else "rows of"
-        inputs = f"{about} {problem.data.spectrum.source}"
     return {
         "spec": text,
         "description": repr(problem),
-        "inputs": inputs,
-        "averages": "mean over all rows" if isinstance(problem.data, Samples) and not averaged else averages,
+        "inputs": problem.data.described(as_gaussian=averaged),
+        "averages": "mean over all rows" if problem.data.table is not None and not averaged else averages,
         "overlaps": __version__,
         **{name: version(name) for name in ("numpy", "scipy", "numba")},
     }
