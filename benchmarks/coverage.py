@@ -11,6 +11,7 @@ and is covered where r ≤ 1. The table goes into docs/accuracy.md.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import os
 import sys
@@ -18,6 +19,7 @@ import time as clock
 import warnings
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -301,14 +303,26 @@ def measure(row: str, seed: int, shrink: float = 1.0) -> Outcome:
     return Outcome(row, seed, ratio, asked, "", clock.process_time() - began)
 
 
-def run(count: int, workers: int, first: int = 0) -> list[Outcome]:
-    """About `count` problems, shared out over the rows."""
-    jobs = [(row, first + i) for row, kind in ROWS.items() for i in range(max(1, math.ceil(kind.share * count - 1e-9)))]
-    names, seeds = [job[0] for job in jobs], [job[1] for job in jobs]
-    if workers == 1:
-        return [measure(*job) for job in jobs]
-    with ProcessPoolExecutor(workers) as pool:
-        return list(pool.map(measure, names, seeds, chunksize=4))
+def run(count: int, workers: int, kept: Path | None = None) -> list[Outcome]:
+    """About `count` problems, shared out over the rows; those in the file `kept` are not solved again."""
+    done = {}
+    if kept is not None and kept.exists():
+        lines = [json.loads(line) for line in kept.read_text(encoding="utf-8").splitlines()]
+        done = {(line[0], line[1]): Outcome(*line) for line in lines}
+    # of every row the first problems first, so that what is there after an interruption is of all rows
+    jobs = sorted(
+        ((row, seed) for row, kind in ROWS.items() for seed in range(max(1, math.ceil(kind.share * count - 1e-9)))),
+        key=lambda job: (job[1] / ROWS[job[0]].share, job[0]),
+    )
+    left = [job for job in jobs if job not in done]
+    names, seeds = [job[0] for job in left], [job[1] for job in left]
+    with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+        for outcome in pool.map(measure, names, seeds) if pool else map(measure, names, seeds):
+            done[outcome.row, outcome.seed] = outcome
+            if kept is not None:
+                with kept.open("a", encoding="utf-8") as file:
+                    file.write(json.dumps(outcome) + "\n")
+    return [done[job] for job in jobs]
 
 
 def table(outcomes: list[Outcome]) -> str:
@@ -331,13 +345,14 @@ def table(outcomes: list[Outcome]) -> str:
 
 def main(arguments: list[str]) -> int:
     """Draw, solve, print and write."""
-    parser = argparse.ArgumentParser("python -m benchmarks.coverage", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser("python -m benchmarks.coverage", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--problems", type=int, default=1000, help="how many, about (1000)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument("--kept", type=Path, help="file of results, to go on from after an interruption")
     parser.add_argument("--dry", action="store_true", help="print the table, write nothing")
     asked = parser.parse_args(arguments)
     began = clock.perf_counter()
-    outcomes = run(asked.problems, asked.workers)
+    outcomes = run(asked.problems, asked.workers, asked.kept)
     text = table(outcomes)
     print(text)
     worst = sorted((o for o in outcomes if np.isfinite(o.ratio)), key=lambda o: -o.ratio)[:8]

@@ -39,7 +39,7 @@ from ..interface.errors import InputError
 from ..problem.network import Committee
 from ..problem.start import Start, draw
 from ..problem.statement import Problem
-from ..trajectory.dataset import Trajectory
+from ..trajectory.dataset import SAMPLES, Trajectory
 from ..trajectory.scales import solve
 from .optimise import PlanCheck, TrainingPlan, optimise
 from .rows_task import Estimates, RowsTask
@@ -332,5 +332,5 @@ def _curves(
     order = np.argsort(-estimates.omega, kind="stable")
     values["eigenvalue"] = ("level", estimates.omega[order])
     values["explained"] = ("level", (fresh.omega * fresh.signal)[order] / variance)
-    data = xr.Dataset(values, {"sample": at, "time": ("sample", at / N)}, {"seed": seed})
+    data = xr.Dataset(values, {"sample": at, "time": ("sample", at / N, {"units": SAMPLES})}, {"seed": seed})
     return data, float(np.std([task.noise / 2 for task in tasks], ddof=1))
