@@ -18,6 +18,7 @@ from . import (
     meso,
     micro,
     mixtures,
+    plan,
     spectra,
 )
 from .table import Row, as_markdown, as_readme, as_text, machine, summary
@@ -40,6 +41,7 @@ SUITE: dict[str, tuple[Benchmark, ...]] = {
     "Mixtures: classes": (mixtures.scales, mixtures.diffusion),
     "Full batch": (full_batch.scales, full_batch.horizon),
     "One giant step": (giant_step.experiment,),
+    "Plans: labelled rows and schedules": (plan.schedules, plan.forecasts),
     "Spectra: outliers along training": (spectra.blocks, spectra.gram, spectra.stopping),
     "The five slowest things users do, and the limits they sit at": (
         latency.first_answers,

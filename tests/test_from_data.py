@@ -265,11 +265,11 @@ def test_centre_is_true_or_false() -> None:
             make(X, centre="yes")  # pyright: ignore[reportArgumentType]
     true: Any = np.True_
     assert ov.Spectrum.from_data(X, true) == ov.Spectrum.from_data(X)
-    assert ov.Samples(X, true).centre is True
+    assert ov.Samples(X, centre=true).centre is True
 
 
 FILES: dict[str, tuple[bytes, str]] = {
-    "a.txt": (b"1,2", r"has the suffix '.txt'; .npy, .npz and .csv are read"),
+    "a.txt": (b"1,2", r"has the suffix '.txt'; .npy, .npz, .csv and .parquet are read"),
     "none": (b"1,2", r"has the suffix ''; "),
     "empty.npy": (b"", "cannot be read as .npy"),
     "garbage.npy": (b"garbage, not an array", "cannot be read as .npy"),

@@ -38,7 +38,7 @@ def problem(data: Any = None, units: int = 2, rate: float = 0.5, activation: str
 
 @pytest.mark.parametrize("centre", [True, False])
 def test_rows_have_the_spectrum_as_covariance(centre: bool) -> None:
-    data = ov.Samples(X, centre)
+    data = ov.Samples(X, centre=centre)
     assert data.rows.T @ data.rows / 200 == pytest.approx(np.diag(data.eigenvalues), abs=1e-12)
     assert np.mean(data.eigenvalues) == pytest.approx(1)
     assert np.allclose(data.rows.mean(0), 0, atol=1e-12) == centre
@@ -93,7 +93,7 @@ def test_refusals() -> None:
     with pytest.raises(ov.InputError, match="size: these samples have 6 dimensions, so the size is 6, not 7"):
         ov.draw(problem(), 7)
     with pytest.raises(ov.InputError, match="digest: expected text"):
-        ov.Samples(X, True, 3)  # pyright: ignore[reportArgumentType]
+        ov.Samples(X, digest=3)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ov.InputError, match=r"data: expected GaussianInputs or .*Samples\b.*, got array"):
         problem(X)
     with pytest.raises(ov.InputError, match="start: micro needs weights"):

@@ -66,6 +66,14 @@ def tends_to_theory(
     assert verdict.verdict == "agrees", verdict
 
 
+@cache
+def labelled_gaussian_rows() -> ov.Samples:
+    """Rows that theory describes, with labels of which a linear map explains a part."""
+    rng = np.random.default_rng(5)
+    rows = rng.standard_normal((400, 80)) * np.geomspace(2.0, 0.3, 80)
+    return ov.Samples(rows, rows @ rng.standard_normal(80) / 8 + rng.standard_normal(400))
+
+
 def round_trip(problem: ov.Problem) -> None:
     """A spec written and read back is the same problem."""
     text = problem.to_toml()

@@ -6,6 +6,7 @@ Algorithms of a problem are found by their files; giant steps, which are for `ov
 from __future__ import annotations
 
 from dataclasses import fields, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,15 @@ from overlaps import schedules
 from overlaps.problem.statement import ROLES
 from problems import problem
 
-from .cases import ALGORITHM_EXAMPLES, LEVEL, TRAINING, equal_in_law, round_trip, tends_to_theory
+from .cases import (
+    ALGORITHM_EXAMPLES,
+    LEVEL,
+    TRAINING,
+    equal_in_law,
+    labelled_gaussian_rows,
+    round_trip,
+    tends_to_theory,
+)
 
 # more than the files say of themselves, by class: the first argument is the field to be named
 ALSO_REFUSED: dict[str, tuple[dict[str, Any], ...]] = {
@@ -40,15 +49,21 @@ REFUSED = [
 every = pytest.mark.parametrize("name", ALGORITHM_EXAMPLES)
 
 
+LABELLED = Path(__file__).parent.parent / "data" / "labelled_rows.csv"
+
+
 def problem_by(algorithm: Any) -> ov.Problem:
-    """Two units learn one; both layers, where the algorithm trains the second."""
-    trained = hasattr(algorithm, "update")  # full batches train the first layer
+    """Two units learn one; both layers, where the algorithm trains the second. Many passes are for labelled rows."""
+    if isinstance(algorithm, ov.MultiPass):
+        data = ov.Samples(LABELLED, target="kind")
+        return ov.Problem(data=data, student=ov.Committee(2, "linear", [1.0, -0.7]), algorithm=algorithm)
+    trained = not algorithm.times_are_steps  # full batches train the first layer
     return replace(problem("erf", 2, 1, readout=[1.0, -0.7], train_readout=trained), algorithm=algorithm)
 
 
 def test_every_algorithm_has_examples_and_refusals() -> None:
     assert {kind.__name__ for kind in ROLES["algorithm"]} == set(TRAINING)
-    assert {"OnlineSGD", "GradientFlow", "FullBatch"} <= set(TRAINING)
+    assert {"OnlineSGD", "GradientFlow", "FullBatch", "MultiPass"} <= set(TRAINING)
     for name, module in TRAINING.items():
         assert module.REFUSED and module.examples(), name
         assert all(type(example) is module.ALGORITHM for example in module.examples()), name
@@ -118,11 +133,19 @@ def full_batches_at_three_scales(algorithm: Any) -> None:
     tends_to_theory(p, size=800, times=None, accuracy=1e-2)
 
 
-# by whether an algorithm is one-pass, and whether it draws samples
+def many_passes_at_two_scales(algorithm: Any) -> None:
+    """Theory and runs on the same training set of rows; a chain of overlaps there is none."""
+    data, student = labelled_gaussian_rows(), ov.Committee(2, "linear", [1.0, -0.7])
+    p = ov.Problem(data=data, student=student, algorithm=algorithm)
+    with pytest.raises(ov.InputError, match=r"^algorithm: MultiPass has no overlap chain.*use solve"):
+        ov.sample(p, ov.draw(p, data.size), [1.0])
+    tends_to_theory(p, ov.train, data.size)
+
+
 SCALES = {
-    (True, True): one_pass_training_at_three_scales,
-    (True, False): gradient_flow_is_the_limit_of_small_rates,
-    (False, True): full_batches_at_three_scales,
+    "online.macro": one_pass_training_at_three_scales,
+    "full_batch.engine": full_batches_at_three_scales,
+    "multi_pass.engine": many_passes_at_two_scales,
 }
 
 
@@ -130,7 +153,10 @@ SCALES = {
 def test_scales_agree(name: str) -> None:
     """Training, the law of it and theory, as far as an algorithm has them."""
     algorithm = ALGORITHM_EXAMPLES[name]
-    SCALES[hasattr(algorithm, "update"), algorithm.draws_samples](algorithm)
+    if algorithm.draws_samples:
+        SCALES[algorithm.engine[0]](algorithm)
+    else:
+        gradient_flow_is_the_limit_of_small_rates(algorithm)
 
 
 def test_full_batches_with_more_dimensions_than_samples_or_fewer() -> None:

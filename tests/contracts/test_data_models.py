@@ -100,6 +100,10 @@ def test_samples_have_the_statistics_of_the_population(name: str) -> None:
     seen = Inputs(20_000)
     ov.train(p, ov.draw(p, N, seed=0, scale=0.5), [1 / N], runs=1, seed=5, observe=seen, progress=False)
     X, labels = data.turned(seen.inputs), seen.labels
+    if data.targets is not None:  # labels of rows: each comes with its own row, and says nothing about components
+        order = {row.tobytes(): target for row, target in zip(data.rows, data.targets, strict=True)}
+        assert [order[x.tobytes()] for x in seen.inputs] == labels.tolist()
+        labels = np.zeros(len(X))
     omega, n = np.repeat(data.eigenvalues_at(N), data.dimensions(N)), data.dimensions(N)
     weights, variances, own = data.components
     means = data.turned(data.mean_vectors(N)) if data.has_means else np.zeros((weights.size, N))
@@ -163,6 +167,10 @@ def test_the_three_scales_agree(name: str) -> None:
         with pytest.raises(ov.InputError, match=r"^data: .*use train"):
             ov.sample(p, ov.draw(p, size_of(data, 40)), [1.0])
         tends_to_theory(p, ov.train, size_of(data, 256), runs=30, times=(0.5, 2.0))
+    elif data.targets is not None:  # labelled rows: theory is for linear students, see test_labelled_rows.py
+        with pytest.raises(ov.InputError, match=r"^student: theory of labelled rows is for linear students"):
+            ov.solve(p, ov.draw(p, data.size), [1.0])
+        assert np.isfinite(ov.train(p, ov.draw(p, data.size), [1.0], runs=2, progress=False).data["error"]).all()
     elif isinstance(data, ov.Samples):
         gaussian = problem_on(ov.GaussianInputs(data.spectrum))
         start = ov.draw(p, size_of(data, 40), seed=0)

@@ -9,6 +9,7 @@ from . import schedules
 from .full_batch import METHODS, FullBatch
 from .giant_step import ExponentWindow, GiantStep
 from .gradient_flow import GradientFlow
+from .multi_pass import MultiPass
 from .online_sgd import OnlineSGD
 from .schedules import Schedule, TimeDependent
 from .update import Flow, Matrices, Update
@@ -26,6 +27,7 @@ __all__ = [
     "GiantStep",
     "GradientFlow",
     "Matrices",
+    "MultiPass",
     "OnlineSGD",
     "Schedule",
     "TimeDependent",

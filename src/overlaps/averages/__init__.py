@@ -37,7 +37,6 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..data import GaussianMixture
 from ..interface.checks import array, positive
 from ..interface.errors import InputError
 from ..problem.network import Committee
@@ -108,7 +107,11 @@ def gaussian_averages(
     D (K, K+M), S (K, K), dv (K,), error, E (K, P), with `method` and, per quantity, the measured `accuracy`:
     twice the largest difference to an independent rule (for random points: to three others).
     """
-    if isinstance(problem.data, GaussianMixture) and not problem.data.one_covariance:
+    if problem.learns_rows:
+        raise InputError(
+            "data: labels of rows have no Gaussian average; use those of problem.linear_equivalent, which theory takes"
+        )
+    if not problem.data.one_covariance:
         raise InputError(
             "variance: one per component and level gives every component a covariance of its own; give one number per "
             "component, or use solve"
@@ -145,4 +148,4 @@ def _is_singular(C: NDArray[np.float64]) -> bool:
     return bool(np.linalg.eigvalsh(R).min(initial=1.0) < 1e-13)
 
 
-__all__ = ["Averages", "ClosedForm", "GaussianAverages", "Method", "gaussian_averages", "method_for"]
+__all__ = ["Averages", "ClosedForm", "GaussianAverages", "Method", "SumForm", "gaussian_averages", "method_for"]

@@ -39,6 +39,7 @@ class PrincipalAxes:
     eigenvalues: (N,), descending, mean one; below rounding they are zero.
     vectors: (N, N), one axis per column.
     centre: (N,), what is subtracted from the rows: their mean, or zero.
+    scale: (N,), what the columns are divided by before anything else: their standard deviations, or one.
     kept: (columns,), which columns of the table are among the N.
     unit: mean eigenvalue of the covariance itself.
     count: number of samples.
@@ -49,6 +50,7 @@ class PrincipalAxes:
     eigenvalues: Array
     vectors: Array
     centre: Array
+    scale: Array
     kept: NDArray[np.bool_]
     unit: float
     count: int
@@ -57,17 +59,18 @@ class PrincipalAxes:
 
     def coordinates(self, block: Array) -> Array:
         """Rows (rows, columns) of the table in the principal axes, (rows, N), in units of mean eigenvalue one."""
-        coordinates = (block[:, self.kept] - self.centre) @ self.vectors / np.sqrt(self.unit)
+        coordinates = ((block[:, self.kept] - self.centre) / self.scale) @ self.vectors / np.sqrt(self.unit)
         coordinates[:, self.eigenvalues == 0] = 0.0
         return coordinates
 
 
-def principal_axes(source: Source, centre: bool = True) -> PrincipalAxes:
+def principal_axes(source: Source, centre: bool = True, standardise: bool = False) -> PrincipalAxes:
     """Diagonalise the covariance of `source`, see `overlaps.data.table` for what may stand there.
 
-    Columns without signal are left out: constant ones, or zero ones if the mean is not subtracted.
+    Columns without signal are left out: constant ones, or zero ones if the mean is not subtracted. `standardise`
+    divides each column by its standard deviation, or by its root mean square if the mean is not subtracted.
     """
-    centre = true_or_false(centre)
+    centre, standardise = true_or_false("centre", centre), true_or_false("standardise", standardise)
     count, mean, scatter, kept, digest = _moments(source, centre)
     columns, N = kept.size, int(np.count_nonzero(kept))
     constant = "constant" if centre else "zero"
@@ -84,6 +87,8 @@ def principal_axes(source: Source, centre: bool = True) -> PrincipalAxes:
     if not centre:
         covariance += np.outer(mean, mean)
         mean = np.zeros(N)
+    scale = np.sqrt(np.diag(covariance)) if standardise else np.ones(N)
+    covariance /= np.outer(scale, scale)
     unit = float(np.trace(covariance)) / N
     if not unit > 1e-280:
         raise InputError("source: the squares of these data underflow; multiply all data by a constant")
@@ -99,6 +104,7 @@ def principal_axes(source: Source, centre: bool = True) -> PrincipalAxes:
     if header := count_header(source):
         notes.append(f"header {header} skipped")
     notes.append("centred" if centre else "not centred")
+    notes += ["standardised"] * standardise
     if lost.any():
         zeros = int(np.count_nonzero(lost))
         notes.append(f"{zeros} eigenvalue{'s' * (zeros > 1)} zero within rounding")
@@ -106,15 +112,23 @@ def principal_axes(source: Source, centre: bool = True) -> PrincipalAxes:
         low, high = (1 - np.sqrt(N / count)) ** 2, (1 + np.sqrt(N / count)) ** 2
         notes.append(f"few samples: they spread equal eigenvalues by factors {low:.2g} to {high:.2g}")
     return PrincipalAxes(
-        values, vectors, mean, kept, unit, count, digest, f"{', '.join(notes)}; eigenvalues in units of {unit:.6g}"
+        values,
+        vectors,
+        mean,
+        scale,
+        kept,
+        unit,
+        count,
+        digest,
+        f"{', '.join(notes)}; eigenvalues in units of {unit:.6g}",
     )
 
 
-def true_or_false(centre: bool | np.bool_) -> bool:
-    """`centre`, or a refusal of what is no truth value."""
-    if not isinstance(centre, (bool, np.bool_)):
-        raise InputError(f"centre: expected true or false, got {centre!r}")
-    return bool(centre)
+def true_or_false(name: str, value: bool | np.bool_) -> bool:
+    """`value`, or a refusal of what is no truth value."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise InputError(f"{name}: expected true or false, got {value!r:.80}")
+    return bool(value)
 
 
 def _moments(source: Source, centre: bool) -> tuple[int, Array, Array, NDArray[np.bool_], str]:

@@ -6,6 +6,8 @@
 | ``.npy`` | memory-mapped |
 | ``.npz`` | its only array, or the one called ``X``; whole, since it is compressed |
 | ``.csv`` | by lines, commas between columns; a header is skipped |
+| ``.parquet`` | by pandas, where pyarrow is installed |
+| frame of pandas | its columns of numbers; others are refused by name |
 
 A header is a first line without a number, or one that counts the columns from 0 or 1, as frames without names are
 written. One or two such numbers may as well be a sample: they are a header only if a number of the next line is not
@@ -23,6 +25,7 @@ import math
 import os
 import zipfile
 from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TextIO
@@ -30,7 +33,7 @@ from typing import Any, Protocol, TextIO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..interface.errors import InputError
+from ..interface.errors import InputError, MissingExtraError
 
 Array = NDArray[np.float64]
 Source = ArrayLike | str | os.PathLike[str]
@@ -57,11 +60,11 @@ def blocks(source: Source, digest: Digest | None = None) -> Iterator[Array]:
     elif path.suffix.lower() == ".csv":
         parts = _lines(path)
     elif path.suffix.lower() in (".npy", ".npz"):
-        parts = _slices(numbers(_stored(path), str(path)))
+        parts = _slices(numbers(stored(path), str(path)))
+    elif path.suffix.lower() == ".parquet":
+        parts = _slices(numbers(parquet(path), str(path)))
     else:
-        raise InputError(
-            f"source: {path} has the suffix {path.suffix!r}; .npy, .npz and .csv are read, or pass the array itself"
-        )
+        raise unread(path)
     row = 0
     for part in parts:
         with np.errstate(over="ignore"):  # a long double beyond the range of a double is found below
@@ -76,6 +79,13 @@ def blocks(source: Source, digest: Digest | None = None) -> Iterator[Array]:
         yield block
     if row == 0:
         raise InputError("source: expected samples, got none")
+
+
+def unread(path: Path) -> InputError:
+    return InputError(
+        f"source: {path} has the suffix {path.suffix!r}; .npy, .npz, .csv and .parquet are read, or pass the array "
+        "itself"
+    )
 
 
 def source_path(source: Source) -> Path | None:
@@ -97,6 +107,8 @@ def numbers(values: Any, what: str) -> NDArray[np.generic]:
     """A table of real numbers, refused by what it is before anything is read."""
     if np.ma.is_masked(values):
         raise InputError("source: has masked entries; leave out such rows or fill the gaps")
+    if is_frame(values):
+        values = _frame_numbers(values)
     try:
         table = np.asanyarray(values)
     except (TypeError, ValueError) as error:
@@ -114,6 +126,22 @@ def numbers(values: Any, what: str) -> NDArray[np.generic]:
     return table
 
 
+def is_frame(values: Any) -> bool:
+    return hasattr(values, "columns") and hasattr(values, "iloc")
+
+
+def _frame_numbers(frame: Any) -> Array:
+    """The columns of a frame as doubles; text and dates are refused by the name of their column."""
+    for place in range(frame.shape[1]):
+        column = frame.iloc[:, place]
+        if getattr(column.dtype, "kind", "O") not in "biuf":
+            raise InputError(
+                f"source: column {frame.columns[place]!r} is not of numbers but of {column.dtype}; leave it out, or "
+                "encode it as numbers"
+            )
+    return frame.to_numpy(dtype=float, na_value=np.nan)
+
+
 def _slices(table: NDArray[np.generic]) -> Iterator[NDArray[np.generic]]:
     height = _height(table.shape[1])
     for low in range(0, len(table), height):
@@ -124,12 +152,20 @@ def _height(columns: int) -> int:
     return max(1, BLOCK // columns)
 
 
-def _stored(path: Path) -> ArrayLike:
+def stored(path: Path, name: str | None = None, leave: str | None = None) -> ArrayLike:
+    """The array of a file of NumPy; of an archive the one of a name, or the only one, or that called X.
+
+    leave: an array of the archive that does not count.
+    """
     try:
         if path.suffix.lower() == ".npy":
             return np.load(path, mmap_mode="r", allow_pickle=False)
         with np.load(path, allow_pickle=False) as archive:
-            names = archive.files
+            names = [each for each in archive.files if each != leave]
+            if name is not None:
+                if name not in names:
+                    raise InputError(f"target: {path} holds {', '.join(names) or 'nothing'}, not {name}")
+                return archive[name]
             if len(names) != 1 and "X" not in names:
                 raise InputError(
                     f"source: {path} holds {', '.join(names) or 'nothing'}; expected one array, or one called X"
@@ -141,26 +177,60 @@ def _stored(path: Path) -> ArrayLike:
         raise InputError(f"source: {path} cannot be read as {path.suffix} ({error})") from None
 
 
+def parquet(path: Path) -> Any:
+    """The frame that a Parquet file holds."""
+    import pandas
+
+    try:
+        return pandas.read_parquet(path)
+    except ImportError:
+        raise MissingExtraError(
+            f"source: {path} is a Parquet file, which needs pyarrow", "pip install pyarrow"
+        ) from None
+    except (OSError, ValueError) as error:
+        raise InputError(f"source: {path} cannot be read as .parquet ({' '.join(str(error).split())})") from None
+
+
+@dataclass(frozen=True)
+class Beginning:
+    """The cells of the first line of a .csv file, none if it is empty, and whether they are a header."""
+
+    cells: list[str]
+    header: bool
+
+
+def beginning(path: Path) -> Beginning:
+    """How a .csv file begins; refused where its columns are not separated by commas, or it has an index."""
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            begin = list(islice(_numbered(file), 2))
+            if not begin:
+                return Beginning([], False)
+            number, line = begin[0]
+            cells = _cells(line)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise InputError(f"source: {path} cannot be read as text ({error})") from None
+    if len(cells) == 1 and any(mark in cells[0] for mark in ";\t"):
+        raise InputError(f"source: {path} has no commas in line {number}; separate its columns by commas")
+    named = any(cells) and not any(_is_number(cell) for cell in cells)
+    if cells[0] == "" and (named or _counted(cells[1:])):
+        raise InputError(
+            f"source: line {number} of {path} looks like a header and its first column like an index; write "
+            "the file without the index, as to_csv(index=False) does"
+        )
+    return Beginning(cells, named or bool(_count_header([line for _, line in begin])))
+
+
 def _lines(path: Path) -> Iterator[Array]:
+    begins = beginning(path)
+    cells = begins.cells
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             numbered = _numbered(file)
             begin = list(islice(numbered, 2))
-            if not begin:
-                return
-            number, line = begin[0]
-            cells = _cells(line)
-            if len(cells) == 1 and any(mark in cells[0] for mark in ";\t"):
-                raise InputError(f"source: {path} has no commas in line {number}; separate its columns by commas")
-            named = any(cells) and not any(_is_number(cell) for cell in cells)
-            if cells[0] == "" and (named or _counted(cells[1:])):
-                raise InputError(
-                    f"source: line {number} of {path} looks like a header and its first column like an index; write "
-                    "the file without the index, as to_csv(index=False) does"
-                )
-            if named or _count_header([line for _, line in begin]):
+            if begins.header:
                 del begin[0]
-            height = _height(len(cells))
+            height = _height(max(1, len(cells)))
             while lines := begin[:height] + list(islice(numbered, max(0, height - len(begin)))):
                 begin = begin[height:]
                 yield _table(path, lines, len(cells))

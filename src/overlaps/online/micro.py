@@ -14,7 +14,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from copy import copy, deepcopy
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,23 +25,24 @@ from ..interface.errors import InputError
 from ..problem.start import Start, block_overlaps, fixed_rows
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
-from .runs import Observed, Visit, record, refuse_kernels
+from .recording import Observed, Recorded
+from .runs import record, refuse_kernels
 from .steps import BLOCK, Sampler, Task, blocked, direct, given, mean_loss, redraw
 from .strong_mixture import latent_inputs
 
 Array = NDArray[np.float64]
-BLOCKED_FROM = 12  # student units from which blocks are faster (make bench measures it)
+BLOCKED_FROM = 40  # student units from which blocks are a third faster or so (make bench measures it)
 AHEAD = 128  # inputs of a hidden manifold made by one matrix product
 
 
-class Watcher(Protocol):
-    """What looks at one run: from weights W (K, N) and readout v (K,) to arrays of fixed names and shapes."""
+class RunObserver(Protocol):
+    """What observes one run: from weights W (K, N) and readout v (K,) to arrays of fixed names and shapes."""
 
-    def look(self, W: Array, v: Array) -> dict[str, Array]: ...
+    def observe(self, W: Array, v: Array) -> dict[str, Array]: ...
 
 
 class Observer(Protocol):
-    """What to look at along training.
+    """What to observe along training.
 
     times: when, or None for all times of the run.
     """
@@ -50,13 +51,13 @@ class Observer(Protocol):
     def times(self) -> ArrayLike | None: ...
 
     def variables(self, problem: Problem, start: Start) -> dict[str, tuple[str, ...]]:
-        """Dimensions of each array that a watcher brings back."""
+        """Dimensions of each array that an observer of a run returns."""
         ...
 
     def begin(
-        self, problem: Problem, start: Start, redraw: Callable[[int], tuple[Array, NDArray[np.int64]]], seed: int
-    ) -> Watcher:
-        """A watcher of one run; `redraw(count)` gives the first inputs and labels that the run trains on."""
+        self, problem: Problem, start: Start, redraw: Callable[[int], tuple[Array, NDArray[Any]]], seed: int
+    ) -> RunObserver:
+        """An observer of one run; `redraw(count)` gives the first inputs and labels that the run trains on."""
         ...
 
 
@@ -65,10 +66,14 @@ class Weights:
 
     rng: np.random.Generator
     observations: list[dict[str, Array]]
-    watcher: Watcher | None = None
+    run_observer: RunObserver | None = None
 
     def __init__(
-        self, problem: Problem, start: Start, observer: Observer | None = None, watched: frozenset[int] = frozenset()
+        self,
+        problem: Problem,
+        start: Start,
+        observer: Observer | None = None,
+        observed_steps: frozenset[int] = frozenset(),
     ) -> None:
         assert start.student is not None and start.teacher is not None
         assert start.means is not None and start.dimensions is not None
@@ -82,34 +87,42 @@ class Weights:
         self.dimensions = start.dimensions
         rows = data.table
         root = np.repeat(np.sqrt(start.eigenvalues), start.dimensions)
-        self.sampler = Sampler(*data.components.drawn, start.means, root, np.empty((0, N)) if rows is None else rows)
-        self.task = Task(start.teacher, start.u, problem.label_noise)
+        cumulative, spread, labels = data.components.drawn
+        labels = labels if data.targets is None else data.targets  # of components, or of rows
+        self.sampler = Sampler(
+            cumulative, spread, labels, start.means, root, np.empty((0, N)) if rows is None else rows
+        )
+        read = slice(0 if problem.learns_rows else None)  # labels take the place of what a teacher says
+        self.task = Task(start.teacher[read], start.u[read], problem.label_noise)
         self.value = None if rows is None else problem.value
-        self.measures_error = self.value is not None
+        self.measures: tuple[str, ...] = () if self.value is None else ("error",)
         self.problem, self.start, self.observer = problem, start, observer
-        self.watched = watched
+        self.observed_steps = observed_steps
         self.done = 0
         simple = J == 1 and self.update.batch == 1
-        self.way = blocked if simple and K >= BLOCKED_FROM else direct
-        # a few tenths of a second between looks at progress and divergence, and not too many matrices of steps
+        self.take_steps = blocked if simple and K >= BLOCKED_FROM else direct
+        # a few tenths of a second between two reports of progress, and not too many matrices of steps
         self.chunk = min(100_000, max(BLOCK, 100_000_000 // (self.update.batch * N * (2 * K + start.u.size))))
 
-    def fresh(self, rng: np.random.Generator) -> Weights:
-        """A run from here with its own samples."""
+    def copy_with(self, rng: np.random.Generator) -> Weights:
+        """A copy of this run with samples of its own."""
         new = copy(self)
         new.rng, new.observations = rng, []
         new.W, new.v = self.W.copy(), self.v.copy()
         if self.observer is not None:
             first = deepcopy(rng)
             seed = int(np.random.SeedSequence(first.bit_generator.seed_seq.generate_state(4)).generate_state(1)[0])
-            new.watcher = self.observer.begin(self.problem, self.start, lambda count: self._inputs(first, count), seed)
+            new.run_observer = self.observer.begin(
+                self.problem, self.start, lambda count: self._inputs(first, count), seed
+            )
         return new
 
-    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[np.int64]]:
+    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[Any]]:
         """The first `count` inputs (count, N) and labels (count,) that a run with this generator draws."""
         rng, sampler = deepcopy(rng), self.sampler
         if len(sampler.rows):
-            return sampler.rows[rng.integers(0, len(sampler.rows), size=count)], np.zeros(count, np.int64)
+            drawn = rng.integers(0, len(sampler.rows), size=count)
+            return sampler.rows[drawn], sampler.labels[drawn if len(sampler.labels) > 1 else np.zeros_like(drawn)]
         X, labels = np.empty((count, sampler.root.size)), np.empty(count, sampler.labels.dtype)
         redraw(sampler, self.task.noise, rng, X, labels)
         return X, labels
@@ -117,63 +130,73 @@ class Weights:
     def advance(self, steps: int) -> None:
         """Take that many steps."""
         matrices = self.update.steps(self.done, steps, self.W.shape[2])
-        self.way(self.kernel, self.sampler, self.task, self.W, self.v, matrices, self.update.batch, self.rng)
+        self.take_steps(self.kernel, self.sampler, self.task, self.W, self.v, matrices, self.update.batch, self.rng)
         self.done += steps
 
-    def visit(self, stops: NDArray[np.int64]) -> Visit:
-        """Go to each step of `stops` and record the overlaps there, and the error where it is that of real samples."""
-        K, F, B, n = self.W.shape[1], len(self.fixed), self.dimensions.size, stops.size
+    def record(self, steps: NDArray[np.int64]) -> Recorded:
+        """Go to each of these steps and record the overlaps there, and the error where it is that of real samples."""
+        K, F, B, n = self.W.shape[1], len(self.fixed), self.dimensions.size, steps.size
         Q, A, V = np.empty((n, B, K, K)), np.empty((n, B, K, F)), np.empty((n, K))
-        error = np.empty(n) if self.measures_error else None
-        for i, stop in enumerate(stops):
+        measured = {name: np.empty(n) for name in self.measures}
+        for i, stop in enumerate(steps):
             self.advance(int(stop) - self.done)
             Q[i], A[i], _ = block_overlaps(self.turned(self.W[0]), self.fixed, self.dimensions)
             V[i] = self.v[0]
-            if self.watcher is not None and int(stop) in self.watched:
-                self.observations.append(self.watcher.look(self.W[0], self.v[0]))
-            if error is not None:
-                error[i] = self.error()
-        return Visit(Q, A, V, error)
+            if self.run_observer is not None and int(stop) in self.observed_steps:
+                self.observations.append(self.run_observer.observe(self.W[0], self.v[0]))
+            for name in self.measures:
+                measured[name][i] = self.measure(name)
+        return Recorded(Q, A, V, measured)
 
-    def error(self) -> float:
-        """Mean of the loss over all rows."""
-        return mean_loss(self.value, self.W[0], self.task.B, self.sampler.rows, self.v[0], self.task.u)
+    def measure(self, name: str) -> float:
+        """The error, which is the mean of the loss over all rows."""
+        return self.mean_loss(self.sampler.rows, self.sampler.labels)
+
+    def mean_loss(self, rows: Array, labels: NDArray[Any]) -> float:
+        """Mean of the loss over rows (rows, N) with labels (rows,), or one label for all."""
+        return mean_loss(self.value, self.W[0], self.task.B, rows, labels, self.v[0], self.task.u)
 
 
 class HiddenWeights(Weights):
     """One training run on a hidden manifold."""
 
     def __init__(
-        self, problem: Problem, start: Start, observer: Observer | None = None, watched: frozenset[int] = frozenset()
+        self,
+        problem: Problem,
+        start: Start,
+        observer: Observer | None = None,
+        observed_steps: frozenset[int] = frozenset(),
     ) -> None:
-        super().__init__(problem, start, observer, watched)
+        super().__init__(problem, start, observer, observed_steps)
         _, K, N = self.W.shape
         self.realised = latent_inputs(problem).at(N)
         self.how = method_for(problem, start.u)
-        self.measures_error = problem.data.has_means
+        self.measures = ("error",) if problem.data.has_means else ()
         batch = self.update.batch
-        self.ahead = -(-AHEAD // batch) * batch  # whole batches
+        self.block_size = -(-AHEAD // batch) * batch  # whole batches
         self.chunk = min(100_000, max(AHEAD, 100_000_000 // (batch * N * (self.realised.D + 2 * K))))
 
-    def fresh(self, rng: np.random.Generator) -> Weights:
-        new = super().fresh(rng)
+    def copy_with(self, rng: np.random.Generator) -> Weights:
+        new = super().copy_with(rng)
         assert isinstance(new, HiddenWeights)
         new.block, new.used = new._block(rng), 0
         return new
 
     def _block(self, rng: np.random.Generator) -> tuple[Array, Array, NDArray[np.int64], Array]:
         """Inputs, teacher fields, labels and noise on the targets of the next steps."""
-        X, Y, labels = self.realised.draw(rng, self.ahead, self.task.B)
-        shifts = self.task.noise * rng.standard_normal(self.ahead) if self.task.noise else np.zeros(self.ahead)
+        X, Y, labels = self.realised.draw(rng, self.block_size, self.task.B)
+        shifts = (
+            self.task.noise * rng.standard_normal(self.block_size) if self.task.noise else np.zeros(self.block_size)
+        )
         return X, Y, labels, shifts
 
     def advance(self, steps: int) -> None:
         batch = self.update.batch
         while steps:
             # whole blocks are drawn, so that a run does not depend on where it is recorded
-            if self.used == self.ahead:
+            if self.used == self.block_size:
                 self.block, self.used = self._block(self.rng), 0
-            count = min(steps, (self.ahead - self.used) // batch)
+            count = min(steps, (self.block_size - self.used) // batch)
             X, Y, labels, shifts = (part[self.used : self.used + count * batch] for part in self.block)
             matrices = self.update.steps(self.done, count, self.W.shape[2])
             given(self.kernel, X, Y, labels, shifts, self.task.u, self.W, self.v, matrices, batch)
@@ -181,13 +204,13 @@ class HiddenWeights(Weights):
             self.done += count
             steps -= count
 
-    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[np.int64]]:
+    def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[Any]]:
         rng = deepcopy(rng)
-        blocks = [self._block(rng) for _ in range(-(-count // self.ahead))]
+        blocks = [self._block(rng) for _ in range(-(-count // self.block_size))]
         return np.concatenate([b[0] for b in blocks])[:count], np.concatenate([b[2] for b in blocks])[:count]
 
-    def error(self) -> float:
-        """Gaussian average of the loss for the fields that the weights have given each component."""
+    def measure(self, name: str) -> float:
+        """The error, as Gaussian average of the loss for the fields that the weights have given each component."""
         assert isinstance(self.how, (ClosedForm, LossQuadrature))
         parts = self.realised.parts
         C, means = parts.fields(self.W[0], self.task.B)
@@ -212,9 +235,9 @@ def train(
         raise InputError(
             "start: micro needs weights; use draw or Start.from_weights (sample gives the same law from overlaps)"
         )
-    observed, watched = None, frozenset[int]()
+    observed, observed_steps = None, frozenset[int]()
     if observe is not None:
-        observed, watched = _observed(observe, problem, start, grid(times))
+        observed, observed_steps = _observed(observe, problem, start, grid(times))
     try:
         problem.data.check_theory(start.size)
     except InputError as error:
@@ -222,7 +245,7 @@ def train(
             f"error is the Gaussian average of these weights, which is not that of the inputs: {error}", stacklevel=4
         )
     kind = HiddenWeights if problem.data.reads_latent else Weights
-    run = kind(problem, start, observe, watched)
+    run = kind(problem, start, observe, observed_steps)
     return record("micro", run, problem, start, times, runs, seed, levels=levels, progress=progress, observed=observed)
 
 

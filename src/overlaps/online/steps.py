@@ -29,7 +29,8 @@ BLOCK = 32  # samples in a block
 class Sampler(NamedTuple):
     """How inputs x (N,) are drawn: those of a component, μ_c + √(s_c ω) z, or rows of a table.
 
-    cumulative, spread, labels: (components,) cumulative weights, standard deviations √s_c and labels.
+    cumulative, spread, labels: (components,) cumulative weights, standard deviations √s_c and labels; of labelled rows
+        the labels are those of the rows, (rows,).
     means: (components, N), or (0, N) where all are zero.
     root: (N,) √ω of each coordinate.
     rows: (rows, N) of a table, of which each is equally likely; (0, N) where inputs are Gaussian.
@@ -37,7 +38,7 @@ class Sampler(NamedTuple):
 
     cumulative: Array
     spread: Array
-    labels: NDArray[np.int64]
+    labels: NDArray[np.int64] | Array
     means: Array
     root: Array
     rows: Array
@@ -60,11 +61,11 @@ def _dot(a, b):  # pragma: no cover - compiled
 
 
 @njit(fastmath={"contract"})
-def _move(W, v, gradient, slopes, dv, keep, pull, keep_readout, pull_readout, fresh):  # pragma: no cover - compiled
+def _move(W, v, gradient, slopes, dv, keep, pull, keep_readout, pull_readout, moved):  # pragma: no cover - compiled
     """One step of W (J, K, N) and v (J, K), in place.
 
     The gradient of unit k is slopes[k] times row k of `gradient`, or its only row; that of the readout is dv/N.
-    fresh (J, N): workspace.
+    moved (J, N): workspace.
     """
     J, K, N = W.shape
     for k in range(K):
@@ -77,14 +78,14 @@ def _move(W, v, gradient, slopes, dv, keep, pull, keep_readout, pull_readout, fr
         for j in range(J):
             p = pull[j] * slopes[k]
             for i in range(N):
-                fresh[j, i] = -p * g[i]
+                moved[j, i] = -p * g[i]
             for l in range(J):
                 a = keep[j, l]
                 for i in range(N):
-                    fresh[j, i] += a * W[l, k, i]
+                    moved[j, i] += a * W[l, k, i]
         for j in range(J):
             for i in range(N):
-                W[j, k, i] = fresh[j, i]
+                W[j, k, i] = moved[j, i]
     move_readout(v, dv, N, keep_readout, pull_readout)
 
 
@@ -112,8 +113,9 @@ def direct(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover -
     """A step for each of the matrices in `step`, on W (J, K, N) and v (J, K), in place."""
     (J, K, N), M = W.shape, task.B.shape[0]
     P, table = len(sampler.means), len(sampler.rows)
+    labelled = table > 1 and len(sampler.labels) == table
     lam, nu, x = np.empty(K), np.empty(M), np.empty((1, N))
-    dlam, dv, fresh = np.empty(K), np.empty(K), np.empty((J, N if J > 1 else 0))
+    dlam, dv, moved = np.empty(K), np.empty(K), np.empty((J, N if J > 1 else 0))
     total, total_dv, ones = np.empty((K, N if batch > 1 else 0)), np.empty(K), np.full(K, 1.0 / batch)
     unit = 1.0 / np.sqrt(N)
     for s in range(len(step.pull)):
@@ -144,7 +146,7 @@ def direct(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover -
             for m in range(M):
                 nu[m] *= unit
             shift = task.noise * rng.standard_normal() if task.noise > 0.0 else 0.0
-            kernel(lam, nu, sampler.labels[c], v[0], task.u, shift, dlam, dv)
+            kernel(lam, nu, sampler.labels[row if labelled else c], v[0], task.u, shift, dlam, dv)
             for k in range(K):
                 dlam[k] *= unit
             if batch > 1:
@@ -154,9 +156,9 @@ def direct(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover -
                         total[k, i] += dlam[k] * x[0, i]
         matrices = step.keep[s], step.pull[s], step.keep_readout[s], step.pull_readout[s]
         if batch > 1:
-            _move(W, v, total, ones, total_dv, *matrices, fresh)
+            _move(W, v, total, ones, total_dv, *matrices, moved)
         else:
-            _move(W, v, x, dlam, dv, *matrices, fresh)
+            _move(W, v, x, dlam, dv, *matrices, moved)
 
 
 @loop(nogil=True, fastmath={"contract"})
@@ -168,7 +170,7 @@ def given(kernel, X, Y, labels, shifts, u, W, v, step, batch):  # pragma: no cov
     J, K, N = W.shape
     lam, dlam, dv = np.empty(K), np.empty(K), np.empty(K)
     total, total_dv, ones = np.empty((K, N)), np.empty(K), np.full(K, 1.0 / batch)
-    fresh = np.empty((J, N if J > 1 else 0))
+    moved = np.empty((J, N if J > 1 else 0))
     unit = 1.0 / np.sqrt(N)
     for s in range(len(step.pull)):
         total[:] = 0.0
@@ -183,7 +185,7 @@ def given(kernel, X, Y, labels, shifts, u, W, v, step, batch):  # pragma: no cov
                 for i in range(N):
                     total[k, i] += g * X[n, i]
         _move(
-            W, v, total, ones, total_dv, step.keep[s], step.pull[s], step.keep_readout[s], step.pull_readout[s], fresh
+            W, v, total, ones, total_dv, step.keep[s], step.pull[s], step.keep_readout[s], step.pull_readout[s], moved
         )
 
 
@@ -192,6 +194,7 @@ def blocked(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover 
     """As `direct`, for W (1, K, N), v (1, K) and batches of one."""
     (_, K, N), M = W.shape, task.B.shape[0]
     P, table, steps = len(sampler.means), len(sampler.rows), len(step.pull)
+    labelled = table > 1 and len(sampler.labels) == table
     lam, nu = np.empty(K), np.empty(M)
     dlam, dv = np.empty(K), np.empty(K)
     unit = 1.0 / np.sqrt(N)
@@ -203,9 +206,10 @@ def blocked(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover 
         X = block[:S]
         for s in range(S):
             c = component(sampler.cumulative, P, rng)
-            drawn[s] = sampler.labels[c]
+            row = rng.integers(0, table) if table > 0 else 0
+            drawn[s] = sampler.labels[row if labelled else c]
             if table > 0:
-                X[s] = sampler.rows[rng.integers(0, table)]
+                X[s] = sampler.rows[row]
             else:
                 fill(X[s], c, sampler.spread, sampler.root, sampler.means, rng)
             if task.noise > 0.0:  # with its sample, so that both ways read the stream in one order
@@ -254,15 +258,16 @@ def redraw(sampler, noise, rng, X, drawn):  # pragma: no cover - compiled
 
 
 @loop(nogil=True)
-def mean_loss(value, W, B, rows, v, u):  # pragma: no cover - compiled
-    """Mean of the loss over all rows, of weights W (K, N)."""
+def mean_loss(value, W, B, rows, labels, v, u):  # pragma: no cover - compiled
+    """Mean of the loss over all rows, of weights W (K, N); labels: (rows,), or one for all."""
     lam, nu = np.empty(len(W)), np.empty(len(B))
     unit = 1.0 / np.sqrt(W.shape[1])
     total = 0.0
-    for x in rows:
+    for i in range(len(rows)):
+        x = rows[i]
         for k in range(lam.size):
             lam[k] = unit * _dot(W[k], x)
         for m in range(nu.size):
             nu[m] = unit * _dot(B[m], x)
-        total += value(lam, nu, 0, v, u)
+        total += value(lam, nu, labels[i if len(labels) == len(rows) else 0], v, u)
     return total / len(rows)

@@ -14,11 +14,12 @@ overlaps alone; given one start, all three begin at the same point.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..data import HiddenManifold, TeacherFields
+from ..data import TeacherFields
 from ..interface.checks import array, number, whole
 from ..interface.errors import InputError
 from .statement import Problem
@@ -100,16 +101,17 @@ class Start:
         """Start from weights: `student` (K, N), `teacher` (M, N), entries O(1), in the eigenbasis of the inputs.
 
         Coordinates are ordered by level: the first `problem.data.dimensions(N)[0]` belong to level 0, and so on. A
-        problem without a teacher takes none. On a `HiddenManifold` the student has the coordinates of the inputs x and
-        the teacher, (M, D), those of the latent.
+        problem without a teacher takes none, labelled rows bring their own. On a `HiddenManifold` the student has the
+        coordinates of the inputs x and the teacher, (M, D), those of the latent.
         """
         W = array("student", student, (problem.student.units, None))
         data, size = problem.data, W.shape[1]
-        width = data.teacher_size(size)
+        width, dimensions = data.teacher_size(size), data.dimensions(size)
         if teacher is None:
-            teacher = np.zeros((0, width))
+            teacher = np.zeros((0, width)) if data.own_teacher is None else data.own_teacher
+        elif data.own_teacher is not None:
+            raise InputError("teacher: labelled rows bring their own, their best linear map; leave it out")
         B = array("teacher", teacher, (problem.teacher_units, width))
-        dimensions = data.dimensions(size)
         means = data.mean_vectors(size)
         fixed = data.turned(fixed_rows(data.teacher_rows(B, size), means))
         Q, A, G = block_overlaps(data.turned(W), fixed, dimensions)
@@ -145,7 +147,9 @@ class Start:
         On a `HiddenManifold` Q, R, T are the covariances of the fields, (K, K), (K, M) and (M, M), of weights drawn
         without regard to the features (see `HiddenManifold.typical`).
         """
-        if isinstance(problem.data, HiddenManifold):
+        if problem.learns_rows:
+            raise InputError("Q: a start on labelled rows has weights; use draw, or Start.from_weights")
+        if problem.data.reads_latent:
             return cls._of_fields(problem, Q, R, T, size, student_readout, teacher_readout, (m, teacher_m))
         K, M, levels = problem.student.units, problem.teacher_units, problem.data.eigenvalues.size
         if M and (R is None or T is None):
@@ -198,8 +202,8 @@ class Start:
         teacher_readout: ArrayLike | None,
         means: tuple[ArrayLike | None, ArrayLike | None],
     ) -> Start:
-        data, K, M = problem.data, problem.student.units, problem.teacher_units
-        assert isinstance(data, HiddenManifold)
+        K, M = problem.student.units, problem.teacher_units
+        data: Any = problem.data  # which reads a latent
         if size is not None or data.has_means or any(part is not None for part in means):
             raise InputError(
                 "size: overlaps alone describe a hidden manifold of infinite size whose inputs have mean zero; for a "
@@ -217,8 +221,8 @@ class Start:
         v, u = _readouts(problem, student_readout, teacher_readout)
         own = student_readout is not None or teacher_readout is not None
         latent = TeacherFields(blocks[2], np.zeros((M, 0)))
-        shares = data.typical(*blocks)
-        return cls(*shares, v, u, data.fractions, data.eigenvalues, own_readouts=own, latent=latent)
+        Q_levels, A, G = data.typical(*blocks)
+        return cls(Q_levels, A, G, v, u, data.fractions, data.eigenvalues, own_readouts=own, latent=latent)
 
     def at_size(self, problem: Problem, size: int) -> Start:
         """The same overlaps at another size, without weights: what finite-size scaling starts from."""
@@ -303,7 +307,9 @@ class Start:
                         f"start: was made for another {name} readout; draw the start for this problem, or give "
                         f"{name}_readout= when making it"
                     )
-        largest = max(float(np.abs(x).max(initial=0.0)) for x in (self.Q, self.G, self.v))
+        # of a teacher that rows bring with them, directions without variance count for nothing
+        G = self.eigenvalues[:, None, None] * self.G if problem.learns_rows else self.G
+        largest = max(float(np.abs(x).max(initial=0.0)) for x in (self.Q, G, self.v))
         if largest >= LIMIT:
             raise InputError(f"start: an overlap or readout of {largest:.3g} counts as diverged; use a smaller scale")
 
@@ -341,7 +347,9 @@ def draw(problem: Problem, size: int, seed: int = 0, scale: float = 1.0) -> Star
             "Start.from_overlaps"
         )
     rng = np.random.default_rng(whole("seed", seed, least=0))
-    teacher = rng.standard_normal((problem.teacher_units, problem.data.teacher_size(size)))
+    teacher = None
+    if problem.data.own_teacher is None:
+        teacher = rng.standard_normal((problem.teacher_units, problem.data.teacher_size(size)))
     student = scale * rng.standard_normal((problem.student.units, size))
     return Start.from_weights(problem, student=student, teacher=teacher)
 

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..activations import Activation, activation
-from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, OnlineSGD, Update
+from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, MultiPass, OnlineSGD, Update
 from ..algorithms.schedules import SCHEDULES
 from ..compiled.named import named
 from ..data import (
@@ -33,9 +33,7 @@ from ..data import (
     GaussianInputs,
     GaussianMixture,
     HiddenManifold,
-    Isotropic,
     LatentMixture,
-    Levels,
     Samples,
     StudentInputs,
 )
@@ -92,7 +90,7 @@ class Problem:
     data: GaussianInputs | Samples | GaussianMixture | HiddenManifold | StudentInputs
     teacher: Committee | None = None
     student: Committee | Softmax
-    algorithm: OnlineSGD | GradientFlow | FullBatch
+    algorithm: OnlineSGD | MultiPass | GradientFlow | FullBatch
     loss: str | Loss = "square"
     label_noise: float = 0.0
 
@@ -103,7 +101,7 @@ class Problem:
                 if not self.data.labelled:
                     raise InputError(
                         "teacher: these inputs carry no labels, so a teacher must give them; pass "
-                        "teacher=Committee(...), or data=GaussianMixture(...)"
+                        "teacher=Committee(...), data=GaussianMixture(...), or Samples with labels"
                     )
             elif not isinstance(value, ROLES[name]):
                 wanted = " or ".join(kind.__name__ for kind in ROLES[name])
@@ -116,28 +114,22 @@ class Problem:
                 "readout_rate: has no effect on a fixed readout; set train_readout=True on the student or drop it"
             )
         object.__setattr__(self, "label_noise", number("label_noise", self.label_noise, least=0))
-        self._check_algorithm()
+        if self.learns_rows:
+            self._check_rows()
+        self.algorithm.check_problem(self.data, self.student.train_readout)
         self._check_loss()
         self._warn_of_decay()
 
-    def _check_algorithm(self) -> None:
-        data = self.data
-        if not isinstance(self.algorithm, FullBatch):
-            if isinstance(data, GaussianMixture) and not data.one_covariance:
-                raise InputError(
-                    "variance: one per component and level is for FullBatch; the online equations take one covariance "
-                    "for all components, times a variance of each: give one number per component"
-                )
-            return
-        if not isinstance(data, Levels):
+    def _check_rows(self) -> None:
+        """Labelled rows bring their targets with them, which the square loss learns."""
+        if self.teacher is not None:
+            raise InputError("teacher: these rows carry labels; drop the teacher, or build Samples without labels")
+        if self.label_noise:
+            raise InputError("label_noise: these rows have labels, which are learned as they are; use label_noise=0")
+        if self.loss != "square" or isinstance(self.student, Softmax):
             raise InputError(
-                f"algorithm: FullBatch needs Gaussian inputs, got {type(data).__name__}; use GaussianMixture or "
-                "GaussianInputs (of a data set: GaussianInputs(Spectrum.from_data(...))), or OnlineSGD"
-            )
-        if self.student.train_readout:
-            raise InputError(
-                "train_readout: FullBatch trains the first layer, by methods that are linear in its gradients; use "
-                "train_readout=False, or OnlineSGD"
+                f"loss: labelled rows are learned by the square loss of a Committee, got {self.loss!r:.40} with "
+                f"{type(self.student).__name__}; use loss='square' and Committee"
             )
 
     def _check_loss(self) -> None:
@@ -187,7 +179,7 @@ class Problem:
     def _warn_of_decay(self) -> None:
         """Warn where decay shrinks all weights to zero, whatever the data say (see `overlaps.problem.origin`)."""
         data, student, decay = self.data, self.student, self.algorithm.decay
-        if not (isinstance(data, GaussianMixture) and isinstance(data.spectrum, Isotropic)):
+        if not (data.labelled and data.is_gaussian and np.array_equal(data.eigenvalues, [1.0])):
             return
         if not (isinstance(student, Committee) and student.train_readout and student.activation == "relu"):
             return
@@ -210,22 +202,43 @@ class Problem:
 
     @property
     def teacher_units(self) -> int:
-        """M, zero without a teacher."""
-        return 0 if self.teacher is None else self.teacher.units
+        """M, zero without a teacher; labelled rows have the one of their best linear map."""
+        return int(self.learns_rows) if self.teacher is None else self.teacher.units
 
     @property
     def teacher_readouts(self) -> NDArray[np.float64]:
         """Second-layer weights of the teacher, (M,)."""
-        return np.zeros(0) if self.teacher is None else self.teacher.readouts
+        return np.ones(self.teacher_units) if self.teacher is None else self.teacher.readouts
+
+    @property
+    def learns_rows(self) -> bool:
+        """Whether targets are labels of the rows of a data set."""
+        return isinstance(self.data, Samples) and self.data.labelled
+
+    @cached_property
+    def linear_equivalent(self) -> Problem:
+        """What theory takes a linear student of labelled rows for: Gaussian inputs with their spectrum, a linear
+        teacher, and what that leaves of the labels as noise."""
+        data = self.data
+        assert isinstance(data, Samples)
+        student = self.student
+        if not isinstance(student, Committee) or student.activation != "linear" or student.train_readout:
+            raise InputError(
+                "student: theory of labelled rows is for linear students with a fixed readout, got "
+                f"{self.describe_networks()}{', trained readout' * student.train_readout}; use "
+                "Committee(1, 'linear'), or train"
+            )
+        return Problem(
+            data=GaussianInputs(data.spectrum),
+            teacher=Committee(1, "linear"),
+            student=student,
+            algorithm=self.algorithm.one_pass if isinstance(self.algorithm, MultiPass) else self.algorithm,
+            label_noise=math.sqrt(data.unexplained),
+        )
 
     @property
     def update(self) -> Update:
-        """The step of a one-pass algorithm, with the rates of both layers; full batches have none."""
-        if isinstance(self.algorithm, FullBatch):
-            raise InputError(
-                f"algorithm: this is for one-pass training, got {type(self.algorithm).__name__}; use OnlineSGD or "
-                "GradientFlow, or solve"
-            )
+        """The step of a one-pass algorithm, with the rates of both layers; full batches refuse, they have none."""
         return self.algorithm.update(self.student.train_readout)
 
     def plain_sgd(self, who: str) -> PlainSGD:
@@ -234,7 +247,7 @@ class Problem:
         who: what asks for them; any other algorithm is refused in its name.
         """
         algorithm = self.algorithm
-        if not algorithm.plain or isinstance(algorithm, FullBatch):
+        if not algorithm.plain:
             raise InputError(
                 f"algorithm: {who} is for one-pass SGD or gradient flow at constant rates, one sample a step and no "
                 f"momentum, got {' '.join(repr(algorithm).split()):.120}; use solve"

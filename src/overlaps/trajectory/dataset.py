@@ -9,7 +9,7 @@
 | gram | mean, mean_ | inner products of the means, constant |
 | v | run, time, student | readout of the student |
 | error | run, time | generalisation error: the mean of the loss |
-| training_error | run, time | mean of the loss over the samples trained on (`FullBatch`) |
+| training_error | run, time | mean of the loss over the samples trained on (`FullBatch`, `MultiPass`) |
 | Q_levels, R_levels, T_levels, m_levels | ..., level, ... | overlaps per level, on request |
 
 R and T are there where there is a teacher, m and gram where inputs have means, v where the student has a readout. In a
@@ -35,8 +35,9 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from .. import __version__
+from ..algorithms import MultiPass
 from ..averages import ClosedForm, Method
-from ..data import GaussianInputs, Samples, TeacherFields
+from ..data import TeacherFields
 from ..interface.errors import InputError, NumericalError
 from ..problem.network import Softmax
 from ..problem.start import Start, joined
@@ -95,6 +96,21 @@ class Trajectory:
         """Names of what evolves in this problem, and is compared between scales."""
         return tuple(name for name in VARIABLES if name in self.data)
 
+    @property
+    def best_epoch(self) -> float:
+        """Epoch at which the mean test error of `MultiPass` is least, between the times by a parabola; infinite where
+        it still falls at the last of them."""
+        if "epoch" not in self.data.coords:
+            raise InputError("best_epoch: these runs do not go through a training set; use MultiPass")
+        epochs, errors = self.data["epoch"].values, self.data["error"].mean("run").values
+        i = int(errors.argmin())
+        if i == errors.size - 1:
+            return np.inf
+        if i == 0:
+            return float(epochs[0])
+        curve = np.polynomial.Polynomial.fit(epochs[i - 1 : i + 2], errors[i - 1 : i + 2], 2)
+        return float(curve.deriv().roots()[0].real)
+
     def accuracy(self, name: str) -> float:
         """Measured numerical error of a variable (its largest over times and entries); 0 for real runs."""
         return float(self.data[name].attrs.get("accuracy", 0.0))
@@ -120,8 +136,11 @@ class Trajectory:
             measured = "not measured (the solution stopped early)"
             if "accuracy" in d["Q"].attrs:
                 against = "over independent sweeps" if self.unit == STEPS else "against a coarser solution"
-                measured = f"within {max(self.accuracy(n) for n in self.variables):.1e} (measured {against})"
-            lines.append(f"  accuracy: {measured}; averages: {a['averages']}")
+                how = "rounding" if a["averages"].startswith(("exact mean", "mean by")) else f"measured {against}"
+                measured = f"within {max(self.accuracy(n) for n in self.variables):.1e} ({how})"
+            system = a.get("system", "levels")
+            named = "" if system == "levels" else f"; system: {system}"
+            lines.append(f"  accuracy: {measured}; averages: {a['averages']}{named}")
         elif self.runs > 1:
             spread = float(d["error"].isel(time=-1).std("run", ddof=1))
             quadrature = self.accuracy("error")
@@ -150,7 +169,7 @@ class Trajectory:
             means="m" in self.data,
             observed="observed" in self.data.dims,
             manifold=self.start.latent is not None,
-            full_batch="training_error" in self.data,
+            full_batch=self.unit == STEPS,
         )
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -268,9 +287,11 @@ def assemble(
         "eigenvalue": ("level", start.eigenvalues),
         "fraction": ("level", start.fractions),
     }
+    if isinstance(problem.algorithm, MultiPass) and start.size is not None:
+        coords["epoch"] = ("time", problem.algorithm.epochs(times, start.size), {"long_name": "epochs"})
     if units == SAMPLES and start.size is not None and problem.algorithm.draws_samples:
         coords["samples"] = ("time", batch * start.size * times, {"long_name": "samples seen"})
-    attrs = {"scale": scale, "seed": seed, "cost": cost, **_provenance(problem, method, averaged)}
+    attrs = {"scale": scale, "seed": seed, "cost": cost, **provenance(problem, method.name, averaged)}
     result = Trajectory(xr.Dataset(variables, coords, attrs), problem, start)
     if not np.isfinite(errors).all():
         at = float(times[int(np.isfinite(errors).all(0).argmin())])
@@ -293,21 +314,20 @@ def _absent(problem: Problem, start: Start, means: int) -> set[str]:
     return absent | ({"v"} if isinstance(problem.student, Softmax) else set())
 
 
-def _provenance(problem: Problem, method: Method, averaged: bool) -> dict[str, str]:
-    """What was computed, of which inputs, and with which versions; `averaged`: whether errors are Gaussian averages."""
+def provenance(problem: Problem, averages: str, averaged: bool) -> dict[str, str]:
+    """What was computed, of which inputs, and with which versions.
+
+    averages: how Gaussian averages were evaluated; averaged: whether errors are such averages.
+    """
     try:
         text = problem.to_toml()
     except InputError:
         text = ""
-    inputs = "Gaussian" if isinstance(problem.data, GaussianInputs) else repr(problem.data)
-    if isinstance(problem.data, Samples):
-        about = "taken as Gaussian, with the covariance of" if averaged else "rows of"
-        inputs = f"{about} {problem.data.spectrum.source}"
     return {
         "spec": text,
         "description": repr(problem),
-        "inputs": inputs,
-        "averages": "mean over all rows" if isinstance(problem.data, Samples) and not averaged else method.name,
+        "inputs": problem.data.described(as_gaussian=averaged),
+        "averages": "mean over all rows" if problem.data.table is not None and not averaged else averages,
         "overlaps": __version__,
         **{name: version(name) for name in ("numpy", "scipy", "numba")},
     }

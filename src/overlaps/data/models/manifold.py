@@ -102,7 +102,7 @@ class HiddenManifold(Shared):
             raise InputError(
                 f"latent: expected None (standard normal) or an overlaps.LatentMixture, got {self.latent!r:.80}"
             )
-        put("centre", true_or_false(self.centre))
+        put("centre", true_or_false("centre", self.centre))
         put("seed", whole("seed", self.seed, least=0))
         equivalent = self.equivalent
         variance = equivalent.c - equivalent.a**2

@@ -7,12 +7,20 @@ Rows are turned into the principal axes of their covariance C = U Λ Uᵀ, in un
 so that coordinate i has variance ω_i exactly, as a Gaussian input with this spectrum has; everything else about the
 rows is as it is. Training takes them as they are; theory takes them as Gaussian.
 
+Rows with labels y need no teacher. What a linear map can learn of them is the teacher θ*, all else is noise,
+
+    θ*_k = ⟨x_k y⟩/ω_k,        σ² = ⟨(y − θ*·x)²⟩,
+
+with averages over the rows, which are the population that training draws from.
+
 >>> import numpy as np
 >>> import overlaps as ov
 >>> rows = np.random.default_rng(0).uniform(size=(500, 3)) * [1.0, 2.0, 3.0]
 >>> data = ov.Samples(rows)
 >>> bool(np.allclose(data.rows.T @ data.rows / 500, np.diag(data.eigenvalues)))
 True
+>>> ov.Samples(rows, rows[:, 0] > rows[:, 2]).classes
+(False, True)
 """
 
 from __future__ import annotations
@@ -21,21 +29,26 @@ import hashlib
 import os
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from ...interface.checks import whole
 from ...interface.errors import InputError
 from ..covariance import PrincipalAxes, principal_axes, true_or_false
 from ..inputs import Centred, Shared
+from ..labels import Labels, encoded, split
+from ..row_checks import warn_of_rows
 from ..spectrum import Spectrum
 from ..table import Source, blocks, numbers, source_path
+
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, repr=False)
 class Samples(Shared, Centred):
-    """Inputs drawn from the rows of a data set, with replacement.
+    """Inputs drawn from the rows of a data set, with replacement; with labels, what is to be learned as well.
 
     `train` runs on the rows themselves, and its error is the mean over all rows. `solve` and `sample` take inputs as
     Gaussian with the same covariance; where they part from `train`, the inputs are to blame, or for `solve` the size.
@@ -43,30 +56,81 @@ class Samples(Shared, Centred):
     Parameters
     ----------
     source: a table of samples × columns, as for `Spectrum.from_data`; a path is relative to the working directory.
-    centre: whether the mean of each column is subtracted.
+    y: a label for each row: real numbers, or two classes, which are learned as −1 and +1 (see `overlaps.data.labels`);
+        an array, a series, or the path of a file with one column. Without labels a teacher must give them.
+    standardise: whether each column is divided by its standard deviation.
+    target: in place of `y`, the name or number of the column of `source` that holds the labels; of a .npz file, the
+        name of the array that does.
+    centre: whether the mean of each column is subtracted, and that of the labels.
     digest: SHA-256 of the table, filled in; a spec carries it, so that a file that has changed since is refused.
     """
 
     source: Source = field(compare=False)  # data sets are equal if their digests are
+    y: ArrayLike | str | None = field(default=None, compare=False)
+    standardise: bool = False
+    target: str | int | None = field(default=None, compare=False)
     centre: bool = True
     digest: str = ""
 
     def __post_init__(self) -> None:
+        for name in ("centre", "standardise"):
+            object.__setattr__(self, name, true_or_false(name, getattr(self, name)))
         path = source_path(self.source)
-        object.__setattr__(self, "source", numbers(self.source, "an array") if path is None else os.fspath(path))
-        object.__setattr__(self, "centre", true_or_false(self.centre))
+        if path is not None:
+            object.__setattr__(self, "source", os.fspath(path))
+        elif self.target is None:
+            object.__setattr__(self, "source", numbers(self.source, "an array"))
+        if isinstance(self.y, os.PathLike):
+            object.__setattr__(self, "y", os.fspath(self.y))
+        elif self.y is not None and not isinstance(self.y, (str, bool, np.bool_)):
+            object.__setattr__(self, "y", np.asanyarray(self.y))
+        if isinstance(self.target, np.integer):
+            object.__setattr__(self, "target", int(self.target))
         if not isinstance(self.digest, str):
             raise InputError(f"digest: expected text, got {self.digest!r}")
-        if self.digest and self.digest != self._axes.digest:
+        labels = self.labels
+        if labels is not None and labels.values.size != self._axes.count:
+            raise InputError(
+                f"y: expected one label for each row, got {labels.values.size} labels and {self._axes.count} rows"
+            )
+        if self.digest and self.digest != self._digest:
             raise InputError(
                 f"digest: {self._name} is not the data this was written for (they had {self.digest:.12}..., these have "
-                f"{self._axes.digest:.12}...); restore the file, or leave digest out to use these data"
+                f"{self._digest:.12}...); restore the file, or leave digest out to use these data"
             )
-        object.__setattr__(self, "digest", self._axes.digest)
+        object.__setattr__(self, "digest", self._digest)
+        if labels is not None:
+            warn_of_rows(self._table[0], labels.values, self.standardise, level=4)
+
+    @cached_property
+    def _table(self) -> tuple[Source, NDArray[Any] | None]:
+        return split(self.source, self.y, self.target)
+
+    @cached_property
+    def labels(self) -> Labels | None:
+        """Labels of the rows as numbers, before their mean is subtracted; None where there are none."""
+        labels = self._table[1]
+        return None if labels is None else encoded(labels)
+
+    @property
+    def labelled(self) -> bool:  # type: ignore[override]
+        """Whether the rows carry labels."""
+        return self.y is not None or self.target is not None
+
+    @property
+    def classes(self) -> tuple[Any, ...]:
+        """Names of the classes that −1 and +1 stand for; empty for a regression."""
+        return () if self.labels is None else self.labels.classes
 
     @cached_property
     def _axes(self) -> PrincipalAxes:
-        return principal_axes(self.source, self.centre)
+        return principal_axes(self._table[0], self.centre, self.standardise)
+
+    @cached_property
+    def _digest(self) -> str:
+        if self.labels is None:
+            return self._axes.digest
+        return hashlib.sha256(self._axes.digest.encode() + self.labels.values.tobytes()).hexdigest()
 
     @property
     def _name(self) -> str:
@@ -79,52 +143,103 @@ class Samples(Shared, Centred):
         return Spectrum(self._axes.eigenvalues, source=self._axes.source)
 
     @property
-    def eigenvalues(self) -> NDArray[np.float64]:
+    def eigenvalues(self) -> Array:
         """ω, shape (levels,), largest first."""
         return self._axes.eigenvalues.copy()
 
     @property
-    def fractions(self) -> NDArray[np.float64]:
+    def fractions(self) -> Array:
         """φ, shape (levels,), all equal."""
         return np.array(self.spectrum.fractions)
 
+    @property
+    def size(self) -> int:
+        """N, the number of columns that vary."""
+        return self._axes.eigenvalues.size
+
     def dimensions(self, size: int) -> NDArray[np.int64]:
         """Ones, shape (levels,): `size` must be the number of columns that vary."""
-        levels = self._axes.eigenvalues.size
-        if whole("size", size, least=1) != levels:
-            raise InputError(f"size: these samples have {levels} dimensions, so the size is {levels}, not {size}")
-        return np.ones(levels, np.int64)
+        if whole("size", size, least=1) != self.size:
+            raise InputError(f"size: these samples have {self.size} dimensions, so the size is {self.size}, not {size}")
+        return np.ones(self.size, np.int64)
 
     @cached_property
-    def rows(self) -> NDArray[np.float64]:
+    def rows(self) -> Array:
         """All samples in the principal axes, shape (samples, dimensions); read when first asked for."""
         digest, axes = hashlib.sha256(), self._axes
         rows = np.empty((axes.count, axes.eigenvalues.size))
         done = 0
-        for block in blocks(self.source, digest):
+        for block in blocks(self._table[0], digest):
             end = done + len(block)
             if end > axes.count or block.shape[1] != axes.kept.size:
                 break
             rows[done:end] = axes.coordinates(block)
             done = end
-        if digest.hexdigest() != self.digest:
+        if digest.hexdigest() != axes.digest:
             raise InputError(f"source: {self._name} has changed since this was built; build it again")
         return rows
 
+    def described(self, as_gaussian: bool) -> str:
+        """Where the rows come from, and whether they are taken as they are."""
+        about = "taken as Gaussian, with the covariance of" if as_gaussian else "rows of"
+        return f"{about} {self.spectrum.source}"
+
     @property
-    def table(self) -> NDArray[np.float64]:  # type: ignore[override]
+    def table(self) -> Array:  # type: ignore[override]
         """The rows that training draws."""
         return self.rows
 
+    @cached_property
+    def targets(self) -> Array | None:  # type: ignore[override]
+        """What is to be learned for each row, (rows,): its label, less their mean if `centre`; None without labels."""
+        if self.labels is None:
+            return None
+        values = self.labels.values
+        return values - values.mean() if self.centre else values
+
+    @cached_property
+    def own_teacher(self) -> Array | None:  # type: ignore[override]
+        """The best linear map as the weights of a teacher, √N θ*, (1, N); None without labels."""
+        if self.targets is None:
+            return None
+        omega = self._axes.eigenvalues
+        products = self.rows.T @ self.targets / len(self.rows)
+        theta = np.divide(products, omega, out=np.zeros_like(omega), where=omega > 0)
+        return np.sqrt(omega.size) * theta[None]
+
+    @cached_property
+    def unexplained(self) -> float:
+        """σ², the mean square of what the best linear map leaves of the labels."""
+        if self.targets is None or self.own_teacher is None:
+            raise InputError("y: these rows have no labels; give them as y, or by target")
+        return float(np.mean((self.targets - self.rows @ self.own_teacher[0] / np.sqrt(self.size)) ** 2))
+
     def __repr__(self) -> str:
-        return f"Samples({self._name}: {self._axes.source})"
+        about = "" if self.labels is None else f"; {str(self.labels)[7:-1]}"
+        return f"Samples({self._name}: {self._axes.source}{about})"
 
 
 def examples() -> tuple[Samples, ...]:
-    """Rows that are not Gaussian."""
-    rows = np.random.default_rng(0).uniform(-1, 1, size=(400, 5)) * [1.0, 2.0, 1.0, 0.5, 1.0]
-    return (Samples(rows),)
+    """Rows that are not Gaussian, without labels and with two kinds of them."""
+    rng = np.random.default_rng(0)
+    rows = rng.uniform(-1, 1, size=(400, 5)) * [1.0, 2.0, 1.0, 0.5, 1.0]
+    real = rows @ [1.0, -0.5, 0.3, 0.0, 0.2] + 0.3 * rng.standard_normal(400)
+    return Samples(rows), Samples(rows, real), Samples(rows, np.where(real > 0.1, "yes", "no"), standardise=True)
 
 
 MODEL = Samples
-REFUSED = ({"source": np.array([[1.0, np.nan], [0.0, 1.0]])}, {"centre": 2, "source": np.eye(3)})
+FEW = np.random.default_rng(0).normal(size=(12, 2))
+REFUSED = (
+    {"source": np.array([[1.0, np.nan], [0.0, 1.0]])},
+    {"centre": 2, "source": np.eye(3)},
+    {"y": [1.0, 2.0], "source": FEW},
+    {"y": [1.0] * 12, "source": FEW},
+    {"y": [1.0, np.nan] * 6, "source": FEW},
+    {"y": ["a"] * 11 + ["b"], "source": FEW},
+    {"y": np.arange(12) % 3, "source": FEW},
+    {"y": True, "source": np.eye(3)},
+    {"standardise": 3, "source": np.eye(3)},
+    {"target": 3, "source": np.eye(3)},
+    {"target": "price", "source": np.eye(3)},
+    {"target": 0, "y": [1.0, 2.0, 3.0], "source": np.eye(3)},
+)

@@ -1,0 +1,157 @@
+"""Labels of the rows of a table: where they are read from, and what they are as numbers.
+
+Real labels are targets of a regression and stay as they are. Booleans, text and two whole numbers are two classes,
+which stand as −1 and +1 in sorted order. Whole numbers with many values are counts, hence real; a few of them, more
+than two, may be the numbers of classes, on which a regression means nothing, so they are refused: quantities are given
+as floats.
+
+>>> import numpy as np
+>>> from overlaps.data.labels import encoded
+>>> encoded(np.array(["odd", "even", "odd"] * 5))
+Labels(15 rows of 2 classes: even = -1, odd = +1)
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ..interface.errors import InputError
+from .columns import columns_of
+from .table import Source, numbers, source_path, stored
+
+Array = NDArray[np.float64]
+FEWEST = 5  # rows of a class
+CLASSES = 20  # values up to which whole numbers may be the numbers of classes
+
+
+@dataclass(frozen=True, eq=False)
+class Labels:
+    """Labels as numbers.
+
+    values: (rows,).
+    classes: names of the classes that −1 and +1 stand for; empty for a regression.
+    """
+
+    values: Array
+    classes: tuple[Any, ...] = ()
+
+    def __repr__(self) -> str:
+        if not self.classes:
+            return f"Labels({self.values.size} real ones, {self.values.min():.4g} to {self.values.max():.4g})"
+        low, high = self.classes
+        return f"Labels({self.values.size} rows of 2 classes: {low} = -1, {high} = +1)"
+
+
+def split(source: Source, y: ArrayLike | str | None, target: str | int | None) -> tuple[Source, NDArray[Any] | None]:
+    """Features and labels as they were given: labels from `y`, or from the column `target` of the source."""
+    if target is None:
+        return source, None if y is None else _given(y)
+    if y is not None:
+        raise InputError("target: y gives the labels already; give a column of the table or labels, not both")
+    if isinstance(target, (bool, np.bool_)) or not isinstance(target, (str, int, np.integer)):
+        raise InputError(f"target: expected the name or the number of a column, got {target!r:.80}")
+    path = source_path(source)
+    if path is not None and path.suffix.lower() == ".npz" and isinstance(target, str):
+        return _from_archive(path, target)
+    columns = columns_of(source)
+    if isinstance(target, str):
+        if columns.names is None:
+            raise InputError(f"target: these columns have no names, got {target!r}; give its number, counted from 0")
+        if columns.names.count(target) != 1:
+            known = ", ".join(columns.names[:12]) + ", ..." * (len(columns.names) > 12)
+            raise InputError(f"target: expected the name of one column, got {target!r} (columns: {known})")
+        place = columns.names.index(target)
+    else:
+        place = int(target)
+        if not -len(columns) <= place < len(columns):
+            raise InputError(f"target: there is no column {place}, the table has {len(columns)}, counted from 0")
+        place %= len(columns)
+    if len(columns) == 1:
+        raise InputError("target: the table has one column, which leaves none to learn from")
+    return columns.without(place), columns.column(place)
+
+
+def _given(y: Any) -> NDArray[Any]:
+    """Labels that are an array, a series, a frame of one column, or the path of a file with one column."""
+    if isinstance(y, (bool, np.bool_)):
+        raise InputError(f"y: expected one label for each row, got {y!r}; centre and standardise are passed by name")
+    if isinstance(y, (str, os.PathLike)):
+        try:
+            columns = columns_of(y)
+        except InputError as error:
+            raise InputError(str(error).replace("source:", "y:", 1)) from None
+        if len(columns) != 1:
+            raise InputError(f"y: expected one column of labels, {y} has {len(columns)}; name it by target instead")
+        return columns.column(0)
+    if np.ma.is_masked(y):
+        raise InputError("y: has masked entries; leave out such rows")
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] == 1:
+        values = values[:, 0]
+    if values.ndim != 1:
+        raise InputError(f"y: expected one label for each row, got an array of shape {values.shape}")
+    return values
+
+
+def _from_archive(path: Path, target: str) -> tuple[Source, NDArray[Any]]:
+    """Labels that are an array of their own in a .npz file."""
+    labels = stored(path, target)
+    rest = stored(path, leave=target)
+    return numbers(rest, str(path)), _given(labels)
+
+
+def encoded(labels: NDArray[Any]) -> Labels:
+    """Labels as numbers; refused where they cannot be learned by regression."""
+    if labels.dtype.kind in "fiu":
+        values = labels.astype(float)
+        wrong = np.flatnonzero(~np.isfinite(values))
+        if wrong.size:
+            raise InputError(
+                f"y: row {wrong[0]} (counted from 0) has the label {values[wrong[0]]}, expected finite numbers; leave "
+                "out such rows"
+            )
+        if np.ptp(values) == 0:
+            raise InputError(f"y: all labels are {values[0]:g}, so there is nothing to learn")
+        kinds = np.unique(labels) if labels.dtype.kind in "iu" else labels[:0]
+        if not 0 < kinds.size <= CLASSES:
+            if np.abs(values).max() > 1e100:
+                raise InputError(f"y: {np.abs(values).max():.3g} overflows when squared; divide y by a constant")
+            return Labels(values)
+    elif labels.dtype.kind == "c":
+        raise InputError("y: expected real numbers or classes, got complex numbers")
+    missing = next((i for i, label in enumerate(labels.tolist()) if _is_missing(label)), None)
+    if missing is not None:
+        raise InputError(f"y: row {missing} (counted from 0) has no label; leave out such rows")
+    return _classes(labels)
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN and pandas' missing values, none of which equals itself as a truth value; and empty text."""
+    return label is None or (isinstance(label, str) and not label.strip()) or (label != label) is not False
+
+
+def _classes(labels: NDArray[Any]) -> Labels:
+    names, counts = np.unique(labels.astype(str) if labels.dtype.kind in "OTUS" else labels, return_counts=True)
+    if names.size == 1:
+        raise InputError(f"y: all labels are {names[0]}, so there is nothing to learn")
+    if names.size > 2:
+        some = ", ".join(str(name) for name in names[:4]) + ", ..." * (names.size > 4)
+        quantities = "; if they are quantities, pass them as floats" if labels.dtype.kind in "iu" else ""
+        raise InputError(
+            f"y: expected real labels or two classes, got {names.size} classes ({some}); a regression on the numbers "
+            f"of classes means nothing: group them into two, for instance by y == {names[0]}{quantities}"
+        )
+    if counts.min() < FEWEST:
+        rare = int(counts.argmin())
+        some = int(counts[rare])
+        raise InputError(
+            f"y: class {names[rare]} has {some} row{'s' * (some > 1)}, expected at least {FEWEST} of each class"
+        )
+    values = np.where(labels.astype(names.dtype) == names[1], 1.0, -1.0)
+    return Labels(values, tuple(names.tolist()))

@@ -1,0 +1,72 @@
+"""What is worth a warning before anything is learned from labelled rows.
+
+- Columns of very different scales: those of large scale hold all the variance, the others are learned last or never.
+- A column that is the target: a correlation of one with the labels is no discovery.
+- Rows that stand in the table twice: held-out rows are then among those trained on.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .table import Source, blocks
+
+Array = NDArray[np.float64]
+SCALES = 100.0  # times the range of the median column, or its inverse for a tenth of the columns
+COLLINEAR = 0.9999  # correlation of a column with the labels
+
+
+def warn_of_rows(source: Source, labels: Array, standardise: bool, level: int) -> None:
+    """Warn of scales, of a target among the features and of repeated rows; `level` as for `warnings.warn`.
+
+    labels: (rows,), not constant.
+    """
+    low = high = shift = np.empty(0)
+    sums = squares = products = np.empty(0)
+    target, done, repeated = labels - labels.mean(), 0, 0
+    seen: set[int] = set()
+    for block in blocks(source):
+        if done == 0:
+            low, high, shift = block[0].copy(), block[0].copy(), block[0].copy()
+            sums, squares, products = (np.zeros(block.shape[1]) for _ in range(3))
+        low, high = np.minimum(low, block.min(0)), np.maximum(high, block.max(0))
+        here = labels[done : done + len(block)]
+        for row, label in zip(block, here, strict=True):
+            seen.add(hash((row.tobytes(), float(label))))
+        done += len(block)
+        repeated = done - len(seen)
+        block = block - shift
+        sums += block.sum(0)
+        squares += np.einsum("ij,ij->j", block, block)
+        products += target[done - len(block) : done] @ block
+    spread = np.sqrt(np.maximum(squares / done - (sums / done) ** 2, 0.0))
+    varies = high > low
+    correlation = np.zeros(varies.size)
+    held = varies & (spread > 0)
+    correlation[held] = products[held] / done / spread[held] / target.std()
+    worst = int(np.argmax(np.abs(correlation)))
+    if abs(correlation[worst]) > COLLINEAR:
+        warnings.warn(
+            f"target: column {worst} (counted from 0) has a correlation of {correlation[worst]:.6g} with the labels; "
+            "if it is the target, or made of it, leave it out of the features",
+            stacklevel=level + 1,
+        )
+    ranges = (high - low)[varies]
+    if not standardise and ranges.size > 1:
+        middle = float(np.median(ranges))
+        if ranges.max() > SCALES * middle or middle > SCALES * np.quantile(ranges, 0.1):
+            warnings.warn(
+                f"standardise: columns have very different scales (ranges from {ranges.min():.3g} to "
+                f"{ranges.max():.3g}), so that a few of them hold nearly all the variance and the others are hardly "
+                "learned; use standardise=True unless their units mean something",
+                stacklevel=level + 1,
+            )
+    if repeated:
+        warnings.warn(
+            f"source: {repeated} of {done} rows are repeated, features and label; held-out rows are then among those "
+            "trained on: leave out the copies unless they are separate samples",
+            stacklevel=level + 1,
+        )
