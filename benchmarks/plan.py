@@ -42,9 +42,9 @@ def _seconds(what: str, rows: int, columns: int, most: float, memory: float) -> 
     return Row(
         f"forecast with schedule and verdict, {what}",
         f"{spent:.3g} s",
-        f"{spent / run:.3g} times one training that goes through the rows once, {duration(run)}; {peak:.2g} GB beyond the "
-        f"table. Covariance and principal axes are most of it; the verdict rests on {found.trust.runs} trainings at each of "
-        f"{found.trust.rates.size} rates.",
+        f"{spent / run:.3g} times one training that goes through the rows once, {duration(run)}; {peak:.2g} GB beyond "
+        f"the table. Principal axes, the search for the schedule, many passes, and the verdict, which rests on "
+        f"{found.trust.runs} trainings at each of {found.trust.rates.size} rates.",
         f"≤ {most:g} s" + f" and {memory:g} GB" * (memory < np.inf),
         spent <= most and peak <= memory,
     )
@@ -97,7 +97,7 @@ def schedules(quick: bool = False) -> list[Row]:
             f"derivatives at {knots} knots / one solution, committee, K = M = 2",
             result.ratio("differences", "solution"),
             2.0 * knots,
-            f"{duration(result.cost('differences'))} and {duration(result.cost('solution'))}: central differences, each "
-            "from the state at the knot before.",
+            f"{duration(result.cost('differences'))} and {duration(result.cost('solution'))}: central differences, "
+            "each from the state at the knot before.",
         ),
     ]

@@ -149,11 +149,11 @@ def page(quick: bool = False) -> str:
         "|---|---|---|---|---|",
     ]
     for name, f in forecasts.items():
-        shape = f"{len(f.data.rows)} × {f.data.size}"
+        shape, words = f"{len(f.data.rows)} × {f.data.size}", f.trust.words.replace("|", "\\|")
         planned, constant = f.check.planned, f.check.compared
         base = constant.mean() - f.plan.floor
         error = np.hypot(planned.std(ddof=1), constant.std(ddof=1) * (1 - f.check.gain)) / np.sqrt(planned.size) / base
-        lines.append(f"| {name} | {shape} | {f.trust.words} | {f.gain:.0%} | {f.check.gain:.0%} ± {error:.0%} |")
+        lines.append(f"| {name} | {shape} | {words} | {f.gain:.0%} | {f.check.gain:.0%} ± {error:.0%} |")
     lines += [
         "",
         "Schedules are kept to rates at which theory may be trusted. Of breast cancer, whose rows have heavy tails,",

@@ -128,7 +128,12 @@ class FieldRule:
         spacings = np.full(X.shape[1], np.inf)
         if alive.size:
             spacings[alive] = self._affordable(self._resolving(X[:, alive], gain))
-        return spacings
+        # laws of labels come in batches, of which those of about one width share a lattice
+        return STEP ** self._steps(spacings) if self.labelled else spacings
+
+    @staticmethod
+    def _steps(spacings: Array) -> Array:
+        return np.floor(np.log(spacings) / np.log(STEP) + 1e-9)
 
     def _resolving(self, X: Array, gain: float) -> Array:
         r = X.shape[1]
@@ -191,9 +196,8 @@ class FieldRule:
         return z, w, moved
 
     def steps(self, X: Array, gain: float) -> Array:
-        """Spacings in steps of a factor, (r,), so that laws of about one width share a lattice; see `stepped`."""
-        spacings = self.spacings(X, gain)
-        return np.where(np.isfinite(spacings), np.floor(np.log(spacings) / np.log(STEP)), np.inf)
+        """Spacings in steps of a factor, (r,), for `stepped`."""
+        return self._steps(self.spacings(X, gain))
 
     def stepped(self, steps: Array) -> tuple[Array, Array]:
         """Nodes and weights of the lattice with spacings of so many steps."""

@@ -38,7 +38,7 @@ from .result import Averages, over_components
 from .shifted import error as squared_output
 
 Array = NDArray[np.float64]
-START = 6  # log2 of the number of points, before mirroring
+START = 8  # log2 of the number of points, before mirroring
 FIELDS = 4  # up to which panels are better
 
 

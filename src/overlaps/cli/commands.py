@@ -60,7 +60,7 @@ def _execute(text: str, out: Path) -> None:
 
 @app.command()
 def demo(out: Out = Path("overlaps-demo")) -> None:
-    """Learning predicted, then trained: plateau, outliers of the Hessian and real images, in one picture."""
+    """Learning predicted, then trained: plateau, outliers of the Hessian, real images and a plan, in one picture."""
     from .demo import demonstrate
 
     found = demonstrate(out)
@@ -73,6 +73,7 @@ def demo(out: Out = Path("overlaps-demo")) -> None:
     print(f"next: change a number in {found.folder / 'spec.toml'} and run it:")
     print(f"  overlaps run {found.folder / 'spec.toml'} --out DIR")
     print("or ask what to expect of learning on your own data: overlaps spectrum DATA.csv")
+    print("or plan a training on your labelled rows: overlaps learn ROWS.csv --target COLUMN --out DIR")
 
 
 @app.command()

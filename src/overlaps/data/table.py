@@ -107,8 +107,10 @@ def numbers(values: Any, what: str) -> NDArray[np.generic]:
     """A table of real numbers, refused by what it is before anything is read."""
     if np.ma.is_masked(values):
         raise InputError("source: has masked entries; leave out such rows or fill the gaps")
+    if is_frame(values):
+        values = _frame_numbers(values)
     try:
-        table = _frame_numbers(values) if is_frame(values) else np.asanyarray(values)
+        table = np.asanyarray(values)
     except (TypeError, ValueError) as error:
         raise InputError(f"source: expected a table of numbers, samples x columns ({error})") from None
     if table.dtype.kind not in "biuf":

@@ -27,7 +27,7 @@ from ..trajectory.dataset import Trajectory, assemble, largest_overlap
 from ..trajectory.refinement import Goal, Stated, differences, largest_values, refined
 from .exact_mean import EXACT, solve_exact_mean
 from .integration import Stopped, integrate
-from .labelled_rows import by_equivalent
+from .labelled_rows import MEASURED, by_equivalent, measured_excess
 from .moments import MomentHierarchy
 from .motion import EquationOfMotion
 from .rule_choice import RuleChoice
@@ -55,8 +55,13 @@ def solve(
     if problem.learns_rows:
         if system == "auto":
             system = EXACT if problem.algorithm.draws_samples else "levels"
+        if system == MEASURED:
+            extra = measured_excess(problem.data)
+            return by_equivalent(problem, lambda same: solve_exact_mean(same, start, grid(times), levels, extra))
         options = {"levels": levels, "accuracy": accuracy, "method": method, "system": system, "budget": budget}
         return by_equivalent(problem, lambda equivalent: solve(equivalent, start, times, **options))
+    if system == MEASURED:
+        raise InputError(f"system: {MEASURED} are those of labelled rows; use Samples(X, y), or system='auto'")
     system = _system(problem, start, system, levels, accuracy)
     result = _solved(
         problem, start, grid(times), method_for(problem, start.u, method), system, levels, accuracy, budget
@@ -97,7 +102,7 @@ def _system(problem: Problem, start: Start, system: str, levels: bool, accuracy:
     """The system of equations that was asked for, or the one that serves; refused where it does not."""
     problem.data.check_theory(start.size)
     if not isinstance(system, str) or system not in ("auto", EXACT, STRONG, *SYSTEMS):
-        raise unknown("system", str(system), ["auto", EXACT, STRONG, *SYSTEMS])
+        raise unknown("system", str(system), ["auto", EXACT, MEASURED, STRONG, *SYSTEMS])
     strength = problem.data.mixture_strength(start.size)
     if system == "auto":
         system = "levels" if levels_serve(problem, start, accuracy) else STRONG

@@ -34,7 +34,7 @@ from ..compiled.functions import kept
 Array = NDArray[np.float64]
 
 
-class Levels(NamedTuple):
+class LinearLevels(NamedTuple):
     """Eigenvalues ω (B,), their noise φ ω/b × N (B,), |B|²/N (B,), and the numbers N, β, 1/b and σ²."""
 
     omega: Array
@@ -88,9 +88,9 @@ class LinearMean:
         return replace(self, omega=middle, fractions=fractions, distance=distance, overlap=overlap, teacher=teacher)
 
     @property
-    def _levels(self) -> Levels:
+    def _levels(self) -> LinearLevels:
         feed = self.fractions * self.omega * (self.size / self.batch)
-        return Levels(self.omega, feed, self.teacher, float(self.size), self.decay, 1 / self.batch, self.noise)
+        return LinearLevels(self.omega, feed, self.teacher, float(self.size), self.decay, 1 / self.batch, self.noise)
 
     def curve(self, rates: Array) -> Array:
         """½ Σ ω s before the first step and after each, (steps + 1,); infinite where it overflows."""

@@ -51,7 +51,7 @@ LARGEST_BATCH = 10_000
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class TrainingPlan:
     """The best way to train until a time; made by `optimise`.
 
     Attributes
@@ -150,7 +150,7 @@ class Plan:
 class PlanCheck:
     """Last errors of runs with a plan, (runs,), and of its baseline."""
 
-    plan: Plan
+    plan: TrainingPlan
     planned: Array
     compared: Array
 
@@ -181,7 +181,7 @@ def optimise(
     knots: int | ArrayLike = ...,
     *,
     bounds: tuple[float, float] | None = ...,
-) -> Plan: ...
+) -> TrainingPlan: ...
 
 
 @overload
@@ -193,7 +193,7 @@ def optimise(
     knots: int | ArrayLike = ...,
     *,
     bounds: tuple[float, float] | None = ...,
-) -> tuple[Plan, ...]: ...
+) -> tuple[TrainingPlan, ...]: ...
 
 
 def optimise(
@@ -204,7 +204,7 @@ def optimise(
     knots: int | ArrayLike = 15,
     *,
     bounds: tuple[float, float] | None = None,
-) -> Plan | tuple[Plan, ...]:
+) -> TrainingPlan | tuple[TrainingPlan, ...]:
     """The rates, the batch or the decay that leave the smallest error at `time`, by theory.
 
     Parameters
@@ -260,7 +260,7 @@ def _largest_rate(problem: Problem, time: float) -> float:
     return float(np.max(rate.at(np.array([0.0, *(t for t in rate.knots if t <= time), time]))))
 
 
-def _best_rates(judge: Objective, start: Start, bounds: Any, knots: Any) -> Plan:
+def _best_rates(judge: Objective, start: Start, bounds: Any, knots: Any) -> TrainingPlan:
     problem, time = judge.problem, judge.last
     if np.ndim(knots):
         times = array("knots", knots, (None,))
@@ -280,7 +280,7 @@ def _best_rates(judge: Objective, start: Start, bounds: Any, knots: Any) -> Plan
     rate = float(constant.values[0])
     found = best_values(lambda rates: judge.slopes(times, rates), np.full(times.size, rate), low, high)
     best = with_rate(problem, Schedule(times, found.values))
-    return Plan(
+    return TrainingPlan(
         best,
         start,
         time,
@@ -297,7 +297,9 @@ def _best_rates(judge: Objective, start: Start, bounds: Any, knots: Any) -> Plan
     )
 
 
-def _single(judge: Objective, start: Start, vary: str, value: float, best: Problem, excess: float, count: int) -> Plan:
+def _single(
+    judge: Objective, start: Start, vary: str, value: float, best: Problem, excess: float, count: int
+) -> TrainingPlan:
     """A plan of one number, compared with the problem as it is."""
     problem, size = judge.problem, judge.last * judge.problem.update.batch
     rate = problem.update.rate
@@ -309,7 +311,7 @@ def _single(judge: Objective, start: Start, vary: str, value: float, best: Probl
             quantity="error",
             time=judge.last,
         )
-    return Plan(
+    return TrainingPlan(
         best,
         start,
         size / best.update.batch,
@@ -326,7 +328,7 @@ def _single(judge: Objective, start: Start, vary: str, value: float, best: Probl
     )
 
 
-def _best_decay(judge: Objective, start: Start, bounds: Any, knots: Any) -> Plan:
+def _best_decay(judge: Objective, start: Start, bounds: Any, knots: Any) -> TrainingPlan:
     problem = judge.problem
     low, high = _limits(bounds, 1e-4, 10.0)
 
@@ -341,7 +343,7 @@ def _best_decay(judge: Objective, start: Start, bounds: Any, knots: Any) -> Plan
     return _single(judge, start, "decay", value, changed(value), found.excess, found.evaluations + 1)
 
 
-def _best_batch(judge: Objective, start: Start, bounds: Any, knots: Any) -> Plan:
+def _best_batch(judge: Objective, start: Start, bounds: Any, knots: Any) -> TrainingPlan:
     problem = judge.problem
     if problem.update.changes:
         raise InputError("rate: a batch changes how many steps there are, so its schedule would too; use one rate")

@@ -39,9 +39,9 @@ from ..interface.errors import InputError
 from ..problem.network import Committee
 from ..problem.start import Start, draw
 from ..problem.statement import Problem
-from ..trajectory.dataset import Trajectory
+from ..trajectory.dataset import SAMPLES, Trajectory
 from ..trajectory.scales import solve
-from .optimise import Plan, PlanCheck, optimise
+from .optimise import PlanCheck, TrainingPlan, optimise
 from .rows_task import Estimates, RowsTask
 from .trust import Trust, measure_trust
 
@@ -78,7 +78,7 @@ class RowsForecast:
 
     data: Samples
     samples: int
-    plan: Plan
+    plan: TrainingPlan
     check: PlanCheck
     trust: Trust
     curves: xr.Dataset
@@ -296,7 +296,7 @@ def _middle_rate(data: Samples) -> float:
     return 0.1 * 2 / float(np.mean(data.eigenvalues))
 
 
-def _rates(plan: Plan, samples: int, size: int) -> Array:
+def _rates(plan: TrainingPlan, samples: int, size: int) -> Array:
     return plan.problem.update.rate.at(np.arange(samples) / size)
 
 
@@ -308,7 +308,7 @@ def _spread(trust: Trust) -> float:
 
 
 def _curves(
-    estimates: Estimates, plan: Plan, samples: int, spread: float, check: PlanCheck, seed: int
+    estimates: Estimates, plan: TrainingPlan, samples: int, spread: float, check: PlanCheck, seed: int
 ) -> tuple[xr.Dataset, float]:
     """Learning curves of fresh rows with their bands, and the standard error of the floor."""
     fresh, N = estimates.fresh, estimates.omega.size
@@ -332,5 +332,5 @@ def _curves(
     order = np.argsort(-estimates.omega, kind="stable")
     values["eigenvalue"] = ("level", estimates.omega[order])
     values["explained"] = ("level", (fresh.omega * fresh.signal)[order] / variance)
-    data = xr.Dataset(values, {"sample": at, "time": ("sample", at / N)}, {"seed": seed})
+    data = xr.Dataset(values, {"sample": at, "time": ("sample", at / N, {"units": SAMPLES})}, {"seed": seed})
     return data, float(np.std([task.noise / 2 for task in tasks], ddof=1))

@@ -94,7 +94,12 @@ class Batch:
 
 
 def check_inputs(problem: Problem) -> None:
-    """Refuse a teacher that reads what is not in a batch."""
+    """Refuse a teacher that reads what is not in a batch, and labels of rows."""
+    if problem.learns_rows:
+        raise InputError(
+            "data: spectra are for inputs with a teacher and for mixtures, not for labelled rows; give Samples without "
+            "labels and a teacher, or a GaussianMixture"
+        )
     if problem.data.reads_latent:
         raise InputError(
             "data: the teacher of a hidden manifold reads the latent, which samples of the inputs do not hold; spectra "

@@ -136,7 +136,7 @@ class Trajectory:
             measured = "not measured (the solution stopped early)"
             if "accuracy" in d["Q"].attrs:
                 against = "over independent sweeps" if self.unit == STEPS else "against a coarser solution"
-                how = "rounding" if a["averages"].startswith("exact mean") else f"measured {against}"
+                how = "rounding" if a["averages"].startswith(("exact mean", "mean by")) else f"measured {against}"
                 measured = f"within {max(self.accuracy(n) for n in self.variables):.1e} ({how})"
             system = a.get("system", "levels")
             named = "" if system == "levels" else f"; system: {system}"
