@@ -235,9 +235,11 @@ def attempt(
         done = len(stop.states)
         Q, A, v = motion.weights(stop.state)
         quantity = largest_overlap(np.moveaxis(Q, -1, 0), np.moveaxis(A, -1, 0), v, motion.first, motion.seen, motion.M)
+        what = f"{stop.reason}: {quantity} at time {stop.time:.6g}; reduce rate (now {motion.update.rate(stop.time):g})"
+        if budget is not None and budget.exhausted:
+            what = f"{stop.reason} beyond time {stop.time:.6g}; allow more of them, ask for less accuracy"
         raise NumericalError(
-            f"macro: {stop.reason}: {quantity} at time {stop.time:.6g}; reduce rate (now "
-            f"{motion.update.rate(stop.time):g}) or stop earlier",
+            f"macro: {what} or stop earlier",
             quantity=quantity.split(" =")[0],
             time=stop.time,
             partial=trajectory(np.array(stop.states), times[:done], "stopped early") if done else None,
