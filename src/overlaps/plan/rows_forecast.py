@@ -268,7 +268,7 @@ def forecast_rows(data: Samples, samples: int | None, runs: int | None, seed: in
         plan, later = optimise(problem, start, [samples / N, MORE * samples / N], bounds=bounds)
         check = plan.check(runs, seed, progress=False)
         bar.update()
-        passes = _many_passes(problem, start, best)
+        passes = _many_passes(problem, data, start, best)
         bar.update()
         curves, floor_error = _curves(estimates, plan, samples, _spread(trust), check, seed)
         bar.update()
@@ -282,10 +282,9 @@ def _trained_rows(data: Samples) -> int:
     return len(data.rows) * 4 // 5
 
 
-def _many_passes(problem: Problem, start: Start, rate: float) -> Trajectory:
+def _many_passes(problem: Problem, data: Samples, start: Start, rate: float) -> Trajectory:
     """Theory of many passes over four fifths of the rows, tested on the others."""
-    assert isinstance(problem.data, Samples)
-    N, trained = problem.data.size, _trained_rows(problem.data)
+    N, trained = data.size, _trained_rows(data)
     epochs = min(EPOCHS, PASSES / (trained * N))
     times = np.concatenate([[0.0], np.geomspace(0.05, epochs, POINTS)]) * trained / N
     return solve(replace(problem, algorithm=MultiPass(rate, samples=trained)), start, times)
