@@ -37,7 +37,7 @@ from .weak_mixture import WEAK, levels_serve, with_left_out
 Array = NDArray[np.float64]
 SYSTEMS: dict[str, type[EquationOfMotion]] = {"levels": EquationOfMotion, "moments": MomentHierarchy}
 CLOSED_EVALUATIONS, QUADRATURE_EVALUATIONS = 10**8, 60_000  # of a solution, where no number is named
-LOOSEST = 1e-3  # tolerance of steps
+LOOSEST = 1e-4  # tolerance of steps; that of the steps that judge them is thirty times as loose
 
 
 def solve(
@@ -185,7 +185,7 @@ class _Equation:
         rules = [how.check()]
         if how.gain <= 1:
             rules = [how.coarser().check(), how.coarser().coarser(), how.coarser().coarser().check()]
-        return [self.attempt(rule, min(30 * rtol, LOOSEST), steps) for rule in rules]
+        return [self.attempt(rule, 30 * rtol, steps) for rule in rules]
 
     def _stated(self, fine: Trajectory, others: list[Trajectory], least: float, factor: int) -> Stated:
         """A solution, with a multiple of its largest difference from others as its error.
