@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import DOP853
 
 from ..averages import ClosedForm, Method, SumForm, method_for
-from ..interface.checks import grid
+from ..interface.checks import grid, number
 from ..interface.errors import InputError, NumericalError, unknown
 from ..problem.network import Committee
 from ..problem.start import Start
@@ -62,6 +62,7 @@ def solve(
         return by_equivalent(problem, lambda equivalent: solve(equivalent, start, times, **options))
     if system == MEASURED:
         raise InputError(f"system: {MEASURED} are those of labelled rows; use Samples(X, y), or system='auto'")
+    accuracy = None if accuracy is None else number("accuracy", accuracy, above=0)
     system = _system(problem, start, system, levels, accuracy)
     result = _solved(
         problem, start, grid(times), method_for(problem, start.u, method), system, levels, accuracy, budget
