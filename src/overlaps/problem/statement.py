@@ -148,10 +148,11 @@ class Problem:
                     "for all components, times a variance of each: give one number per component"
                 )
             return
-        if not isinstance(data, Levels):
+        if not isinstance(data, Levels) and not self.learns_rows:
             raise InputError(
-                f"algorithm: FullBatch needs Gaussian inputs, got {type(data).__name__}; use GaussianMixture or "
-                "GaussianInputs (of a data set: GaussianInputs(Spectrum.from_data(...))), or OnlineSGD"
+                f"algorithm: FullBatch needs Gaussian inputs or labelled rows, got {type(data).__name__}; use "
+                "GaussianMixture, GaussianInputs (of a data set: GaussianInputs(Spectrum.from_data(...))) or "
+                "Samples(X, y), or OnlineSGD"
             )
         if self.student.train_readout:
             raise InputError(
