@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from overlaps.averages import Averages, method_for
-from overlaps.averages.quadrature import SquareQuadrature
-from overlaps.averages.rules import tensor
+from overlaps.averages.rules import smooth_grid
+from overlaps.averages.square_quadrature import SquareQuadrature
 
 from .problems import committee
 from .table import Row, duration, times
@@ -57,7 +57,7 @@ def rules(quick: bool = False) -> list[Row]:
         return (1 - t**2) ** 2 * t**2
 
     def trapezoidal(nodes: int, spacing: float) -> float:
-        z, w = tensor(np.eye(1), [()], spacing, spacing * (nodes // 2 + 0.01))
+        z, w = smooth_grid((spacing,), spacing * (nodes // 2 + 0.01))
         assert len(z) == nodes
         return float(w @ f(z[:, 0]))
 

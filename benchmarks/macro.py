@@ -10,7 +10,8 @@ import overlaps as ov
 from overlaps.averages import ClosedForm, method_for
 from overlaps.averages.closed import first_order, second_order
 from overlaps.online.implicit import Radau
-from overlaps.online.macro import _attempt, integrate
+from overlaps.online.integration import integrate
+from overlaps.online.macro import attempt
 from overlaps.online.motion import EquationOfMotion
 from overlaps.trajectory.dataset import Trajectory
 
@@ -53,7 +54,7 @@ def _at(levels: int, quick: bool) -> Row:
     cost = race({"solve": (lambda: found.append(ov.solve(problem, start, grid)), 1)}, repeats).cost("solve")
     mine = found[-1]
     motion = EquationOfMotion(problem, start, method_for(problem, start.u))
-    best = _attempt(motion, problem, start, grid, TIGHTEST, False).result
+    best = attempt(motion, problem, start, grid, TIGHTEST).result
     count = evaluations(mine)
     return Row(
         f"macro at 50 times to 10, L = {levels}, K = M = 2",

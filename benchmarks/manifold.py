@@ -39,7 +39,7 @@ def training(quick: bool = False) -> list[Row]:
     theories: list[ov.Trajectory] = []
 
     def run() -> None:
-        template.fresh(np.random.Generator(np.random.SFC64(1))).visit(stops)
+        template.copy_with(np.random.Generator(np.random.SFC64(1))).record(stops)
 
     def products() -> None:
         for _ in range(steps // AHEAD):

@@ -31,7 +31,7 @@ def draw_chain(levels: int, width: int, rest: float, steps: int, rng: np.random.
 def chain(problem: ov.Problem, start: ov.Start, steps: int) -> Callable[[], object]:
     """A run of the chain of `steps` steps from `start`."""
     first, stops = Chain(problem, start), np.array([steps])
-    return lambda: first.fresh(generator()).visit(stops)
+    return lambda: first.copy_with(generator()).record(stops)
 
 
 def sizes(quick: bool = False) -> list[Row]:

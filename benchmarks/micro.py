@@ -54,10 +54,10 @@ def runner(problem: ov.Problem, start: ov.Start, steps: int, engine: str = "") -
     """A run of `steps` steps from `start`, by the engine the library chooses or by a given one."""
     weights = Weights(problem, start)
     if engine:
-        weights.way = ENGINES[engine]
+        weights.take_steps = ENGINES[engine]
 
     def go() -> None:
-        weights.fresh(generator()).advance(steps)
+        weights.copy_with(generator()).advance(steps)
 
     return go
 
@@ -67,9 +67,9 @@ def same_weights(size: int, students: int, steps: int, engine: str = "") -> floa
     problem = committee(students)
     start = ov.draw(problem, size, scale=0.1)
     assert start.student is not None and start.teacher is not None
-    mine = Weights(problem, start).fresh(generator())
+    mine = Weights(problem, start).copy_with(generator())
     if engine:
-        mine.way = ENGINES[engine]
+        mine.take_steps = ENGINES[engine]
     mine.advance(steps)
     W = start.student.copy()
     obvious(W, start.teacher, start.v, start.u, problem.plain_sgd("the loop").rate, steps, generator())

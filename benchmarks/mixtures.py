@@ -69,7 +69,7 @@ def diffusion(quick: bool = False) -> list[Row]:
     result = race(
         {
             "chain": (chain(problem, start, int(time * size)), 1),
-            "diffusion": (lambda: limit.fresh(generator()).visit(stop), 1),
+            "diffusion": (lambda: limit.copy_with(generator()).record(stop), 1),
         },
         repeats,
     )

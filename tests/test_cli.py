@@ -144,10 +144,32 @@ BAD = {
     "seed too large": ("size = 60", "size = 60\nseed = 1000000000000000000000000", "seed: expected at most"),
     "too many runs": ("meso_runs = 20", "meso_runs = 1000000000000", "meso_runs: expected at most"),
     "too many levels": ("levels = 3", "levels = 10000000000", "levels: expected at most"),
+    "too many units": ("units = 2", "units = 1000000", "units: expected at most 10000"),
     "too many steps": ("last = 2.0", "last = 1e15", "steps"),
     "not toml": ("[run]", "[run", "not valid TOML"),
     "trained teacher": ("units = 2\n[student]", "units = 2\ntrain_readout = true\n[student]", "does not learn"),
 }
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"levels = 3": "levels = 1000000", "size = 60": "size = 1500000"},
+            "meso_runs: 20 meso runs of 3,000,000 steps",
+        ),
+        ({"size = 60": "size = 10000000", "meso_runs = 20": "meso_runs = 0"}, "micro_runs: 8 micro runs of 20,000,000"),
+        ({"units = 2": "units = 1000"}, "units: 1000 students"),
+    ],
+)
+def test_what_a_run_could_not_afford_is_refused_at_once(changes: dict[str, str], words: str) -> None:
+    text = SMALL
+    for old, new in changes.items():
+        text = text.replace(old, new)
+    began = time.process_time()
+    with pytest.raises(ov.InputError, match=words):
+        Experiment.from_toml(text)
+    assert time.process_time() - began < 1.0  # seconds, where a millisecond is usual: it hung before
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -20,7 +20,9 @@ CHANGES = ("size = 1000", "size = 60"), ("last = 400.0", "last = 60.0"), ("count
 SMALL_SPEC = demo.SPEC
 for old, new in CHANGES:
     SMALL_SPEC = SMALL_SPEC.replace(old, new)
-SMALL = demo.Sizes(SMALL_SPEC, 10**4, 2, mixture=60, samples=600, mixture_runs=2, observations=4, image_runs=3)
+SMALL = demo.Sizes(
+    SMALL_SPEC, 10**4, 2, mixture=60, samples=600, mixture_runs=2, observations=4, image_runs=3, plan_runs=4
+)
 PAIRS = ("macro against meso", "macro against micro", "meso against micro")
 
 
@@ -36,7 +38,7 @@ def test_spec_round_trips():
 
 
 def test_everything_is_written(small):
-    names = {"spec.toml", "macro.nc", "meso.nc", "micro.nc", "figure.png", "verdict.txt", "verdict.json"}
+    names = {"plan", "spec.toml", "macro.nc", "meso.nc", "micro.nc", "figure.png", "verdict.txt", "verdict.json"}
     names |= {"large macro.nc", "large meso.nc"} | {f"outliers {n}.nc" for n in ("macro", "micro", "predicted")}
     names |= {f"images {student} {scale}.nc" for student in demo.IMAGES for scale in ("meso", "micro")}
     pairs = {*PAIRS, *(demo.on_images(student) for student in demo.IMAGES)}
@@ -50,11 +52,11 @@ def test_everything_is_written(small):
     assert ov.load(small.folder / "large meso.nc").size == SMALL.large
 
 
-def test_picture_has_four_panels(small):
+def test_picture_has_six_panels(small):
     figure = small.figure()
     titles = [ax.get_title() for ax in figure.axes]
     plt.close(figure)
-    assert [title[:3] for title in titles] == ["(a)", "(b)", "(c)", "(d)"]
+    assert [title[:3] for title in titles] == ["(a)", "(b)", "(c)", "(d)", "(e)", "(f)"]
     assert small.verdicts["macro against micro"].verdict in titles[0]
 
 

@@ -137,6 +137,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[xr.Datas
     pixels = np.random.default_rng(0).random((50, 2, 2))
     images = deep.Images.from_arrays(pixels, np.repeat(list("abcde"), 10))
     seen, others = images.select(["a", "b"]), images.select(["c", "d", "e"])
+    table = np.random.default_rng(1).standard_normal((60, 3))
     short: dict[str, Any] = {"epochs": 1, "runs": 1, "progress": False}
     return {
         "Trajectory": [
@@ -146,6 +147,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[xr.Datas
         "Verdict": [ov.compare(theory, runs[0], finite_size=False).table],
         "Scaling": [ov.check_scaling(batch, [20, 40], runs=10, progress=False).data],
         "Forecast": [ov.forecast(ov.PowerLaw(5, 1.0)).data],
+        "RowsForecast": [ov.forecast(ov.Samples(table, table[:, 0] + table[:, 1] ** 2), progress=False).curves],
         "full_batch.fluctuations": [ov.full_batch.fluctuations(batch, begin, accuracy=1.0, progress=False)],
         "full_batch.continued": [ov.full_batch.continued(batch, begin, runs=3, progress=False)],
         "giant_step.Scores": [predicted.data, measured.data],

@@ -11,14 +11,17 @@ from types import ModuleType
 import pytest
 
 import overlaps as ov
+from overlaps.algorithms import ALGORITHMS
+from overlaps.data import MODELS
 
 HOME = Path(ov.__file__).parent
 MODULES = sorted(HOME.rglob("*.py"))
-ROOMS = 21  # folders and files on the top level of the package
+ROOMS = 22  # folders and files on the top level of the package
 RIGHT = {"plot", "cli", "papers"}  # what people look at; everything else computes
 LONGEST = 500  # lines of a file, unless its docstring says why it is longer
 MEDIAN = 150  # lines of the median file
-PUBLIC = 46  # names besides __version__
+FUNCTION = 80  # lines of a function outside papers, whose figures are long lists of what is drawn
+PUBLIC = 48  # names besides __version__
 
 
 def name_of(path: Path) -> str:
@@ -181,6 +184,50 @@ def test_private_uses_are_seen() -> None:
     assert sorted(private_uses(PAPERS[0], text)) == ["ov.laws.nothing", "ov.online", "trajectory.points"]
 
 
+KINDS = {kind.__name__ for kind in (*ALGORITHMS, ov.GiantStep, *MODELS)} | {"Shared", "Centred", "Levels", "OnePass"}
+DOORS = {  # where a problem comes in, and the engine that it is for is chosen
+    "problem.statement": {"GiantStep"},  # in the message that says where giant steps belong
+    "full_batch.task": {"FullBatch"},
+    "giant_step.setting": {"GiantStep"},
+}
+
+
+def asks_for_a_kind(text: str) -> set[str]:
+    """Algorithms and data models that a module asks for by `isinstance`, `issubclass` or `type(...) is`."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(text)):
+        asked: list[ast.AST] = []
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Name)
+            and node.func.id in ("isinstance", "issubclass")
+        ):
+            asked = list(node.args[1:])
+        if isinstance(node, ast.Compare) and "type(" in ast.unparse(node.left):
+            asked = list(node.comparators)
+        if isinstance(node, ast.MatchClass):
+            asked = [node.cls]
+        names = (name for part in asked for name in ast.walk(part))
+        found |= {name.id for name in names if isinstance(name, ast.Name)}
+        names = (name for part in asked for name in ast.walk(part))
+        found |= {name.attr for name in names if isinstance(name, ast.Attribute)}
+    return found & KINDS
+
+
+def test_nothing_asks_for_the_class_of_an_algorithm_or_a_data_model() -> None:
+    """They answer questions instead (see CONTRIBUTING); a class that nobody asks for cannot be forgotten."""
+    assert asks_for_a_kind("isinstance(x, (int, ov.Samples))\ntype(y) is FullBatch\nisinstance(z, Committee)") == {
+        "Samples",
+        "FullBatch",
+    }
+    for path in MODULES:
+        if room_of(name_of(path)) == "papers":  # which assert what their own problems are made of
+            continue
+        own = {n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef)}  # equality
+        wrong = asks_for_a_kind(path.read_text()) - DOORS.get(name_of(path), set()) - own
+        assert not wrong, f"{name_of(path)} asks for {', '.join(sorted(wrong))}; make it an attribute of all of them"
+
+
 def test_files_are_short() -> None:
     """The median file is short, and none is long unless its docstring says why."""
     sizes = {path: len(path.read_text().splitlines()) for path in [*MODULES, *Path(__file__).parent.rglob("*.py")]}
@@ -188,6 +235,20 @@ def test_files_are_short() -> None:
     for path, size in sizes.items():
         reason = ast.get_docstring(ast.parse(path.read_text())) or ""
         assert size <= LONGEST or "one file because" in reason, f"{path.name} has {size} lines"
+
+
+def lengths_of_functions(text: str) -> dict[str, int]:
+    """Lines of each function of a module, from its name to its last line."""
+    functions = [n for n in ast.walk(ast.parse(text)) if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    return {f.name: (f.end_lineno or f.lineno) - f.lineno + 1 for f in functions}
+
+
+def test_functions_are_short() -> None:
+    assert lengths_of_functions("def f():\n    pass\n    pass\n") == {"f": 3}
+    for path in MODULES:
+        if room_of(name_of(path)) != "papers":
+            for name, lines in lengths_of_functions(path.read_text()).items():
+                assert lines <= FUNCTION, f"{name} of {name_of(path)} has {lines} lines; split it"
 
 
 def test_the_public_interface_is_small() -> None:

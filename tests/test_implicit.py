@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from scipy.integrate import DOP853
 
 import overlaps as ov
 from overlaps.averages import method_for
-from overlaps.online import implicit, macro
+from overlaps.online import implicit, integration
+from overlaps.online.integration import integrate
 from overlaps.online.motion import EquationOfMotion
 
 
@@ -73,9 +75,9 @@ def test_equal_to_explicit_steps(change: dict, monkeypatch: pytest.MonkeyPatch) 
     p = committee(**change)
     start = ov.draw(p, 400, seed=0, scale=0.3)
     times = ov.logtimes(0.1, 200, 8)
-    monkeypatch.setattr(macro, "is_stiff", lambda *_: True)
+    monkeypatch.setattr(integration, "is_stiff", lambda *_: True)
     stiff = ov.solve(p, start, times)
-    monkeypatch.setattr(macro, "is_stiff", lambda *_: False)
+    monkeypatch.setattr(integration, "is_stiff", lambda *_: False)
     explicit = ov.solve(p, start, times)
     for name in ("Q", "R", "v", "error"):
         apart = float(np.abs(stiff.data[name] - explicit.data[name]).max())
@@ -108,7 +110,7 @@ def test_no_more_is_claimed_than_is_known() -> None:
     result = ov.solve(p, start, times)
     how = method_for(p, start.u)
     motion = EquationOfMotion(p, start, how)
-    solution = macro.integrate(motion, motion.pack(start.Q, start.R, start.v), times, 1e-13, macro.DOP853)
+    solution = integrate(motion, motion.pack(start.Q, start.R, start.v), times, 1e-13, DOP853)
     Q = np.array([motion.covariance(y)[:2, :2] for y in solution.states])
     assert solution.implicit is False
     assert np.abs(Q - result.data["Q"].values[0]).max() < result.accuracy("Q") < 1e-9
@@ -154,8 +156,8 @@ def test_stiffness_that_shows_late(monkeypatch: pytest.MonkeyPatch) -> None:
     start = ov.draw(p, 30, seed=1, scale=0.5)
     result = ov.solve(p, start, [0.5, 2.0])
     assert int(result.data.attrs["cost"].split()[0]) < 60_000  # half a million by explicit steps alone
-    monkeypatch.setattr(macro, "implicit_cost", lambda *_: np.inf)
+    monkeypatch.setattr(integration, "implicit_cost", lambda *_: np.inf)
     explicit = ov.solve(p, start, [0.05])
-    monkeypatch.setattr(macro, "is_stiff", lambda *_: True)
+    monkeypatch.setattr(integration, "is_stiff", lambda *_: True)
     implicit_from_the_start = ov.solve(p, start, [0.05])
     np.testing.assert_allclose(implicit_from_the_start.data["Q"], explicit.data["Q"], rtol=1e-6, atol=1e-8)

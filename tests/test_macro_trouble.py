@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -103,6 +104,17 @@ def test_a_loss_with_a_kink_is_refused_at_once() -> None:
     with pytest.raises(ov.NumericalError, match=r"does not converge.*kink") as caught:
         ov.solve(p, start, [1.0, 3.0])
     assert caught.value.quantity in ("D", "S", "dv", "error") and caught.value.time == 0
+
+
+def test_a_loss_that_declares_its_kink_is_solved() -> None:
+    """|λ − ν| of one unit each: with Var(λ − ν) = s, D = E[2 δ(λ − ν)] (1, −1) = √(2/(π s)) (1, −1) and S = 1."""
+    loss = ov.Loss(absolute, absolute_gradient, kinks=lambda lam, nu, c, v: lam[0] - nu[0])
+    p = problem("linear", 1, 1, loss=loss)
+    a = ov.gaussian_averages(p, [[0.5, 0.2], [0.2, 1.0]])
+    assert np.allclose(a.D, math.sqrt(2 / math.pi / 1.1) * np.array([[1.0, -1.0]]), atol=1e-9)
+    assert np.isclose(a.S[0, 0], 1.0, atol=1e-12) and np.isclose(a.error, math.sqrt(2 * 1.1 / math.pi), atol=1e-10)
+    start = ov.Start.from_overlaps(p, Q=[[0.5]], R=[[0.2]], T=[[1.0]])
+    assert ov.solve(p, start, [1.0]).accuracy("Q") < 1e-5
 
 
 def growing(lam, nu, c, v):

@@ -160,8 +160,8 @@ def test_steps_are_those_of_a_plain_loop() -> None:
         label_noise=0.3,
     )
     start = ov.draw(problem, 40, seed=1)
-    walker = HiddenWeights(problem, start).fresh(np.random.default_rng(3))
-    walker.visit(np.array([300]))
+    run = HiddenWeights(problem, start).copy_with(np.random.default_rng(3))
+    run.record(np.array([300]))
     rng, W, v = np.random.default_rng(3), start.student, start.v
     assert W is not None and start.teacher is not None
     rows: list[tuple[np.ndarray, np.ndarray, float]] = []
@@ -175,7 +175,7 @@ def test_steps_are_those_of_a_plain_loop() -> None:
             (1 - 0.7 * 0.2 / 40) * W - 0.7 / np.sqrt(40) * np.outer(delta * v * (1 - g**2), x),
             (1 - 0.3 * 0.2 / 40) * v - 0.3 / 40 * delta * g,
         )
-    assert apart(walker.W, W) < 1e-11 and apart(walker.v, v) < 1e-12
+    assert apart(run.W, W) < 1e-11 and apart(run.v, v) < 1e-12
 
 
 def test_label_noise_and_decay() -> None:

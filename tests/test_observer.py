@@ -13,7 +13,7 @@ import overlaps as ov
 from mixtures import classes
 from overlaps.interface.errors import InputError, NumericalError
 from overlaps.spectra import observer as module
-from overlaps.spectra.alignment import alignment
+from overlaps.spectra.alignment import subspace_alignment
 from overlaps.spectra.batch import Batch
 from overlaps.spectra.eigenpairs import eigenpairs
 from overlaps.spectra.empirical import gradient_matrix, hessian
@@ -41,7 +41,9 @@ def check_look(
             values, vectors = np.linalg.eigh(matrix.block(i).dense())
             order = np.argsort(-abs(values))[:k]
             assert np.allclose(seen[f"{kind}_values"][i], values[order], rtol=0, atol=1e-7 * abs(values).max())
-            assert np.isclose(seen[f"{kind}_alignment"][i], alignment(row, vectors[:, order]), rtol=0, atol=1e-6)
+            assert np.isclose(
+                seen[f"{kind}_alignment"][i], subspace_alignment(row, vectors[:, order]), rtol=0, atol=1e-6
+            )
             if start.means is not None and len(start.means):
                 top = abs(start.means @ vectors[:, order[0]]) / np.linalg.norm(start.means, axis=1)
                 assert np.allclose(seen[f"{kind}_top_mean"][i], top, rtol=0, atol=1e-6)
@@ -49,7 +51,7 @@ def check_look(
         if problem.student.train_readout:
             values, vectors = np.linalg.eigh(matrix.block("v").dense())
             assert np.allclose(seen[f"{kind}_readout_values"], values[::-1], rtol=0, atol=1e-12)
-            rho = alignment(v, vectors[:, ::-1][:, :k])
+            rho = subspace_alignment(v, vectors[:, ::-1][:, :k])
             assert np.isclose(seen[f"{kind}_readout_alignment"], rho, rtol=0, atol=1e-10)
 
 
@@ -58,13 +60,13 @@ def test_looks_are_those_of_dense_matrices(problem: ov.Problem) -> None:
     """Along a made-up path of weights, with followed eigenpairs, at a tight tolerance."""
     start = ov.draw(problem, size=60, seed=1)
     watch = Observer(tolerance=1e-9, samples=300, count=3)
-    watcher = watch.begin(problem, start, no_training_samples, seed=5)
+    observer = watch.begin(problem, start, no_training_samples, seed=5)
     batch = Batch.draw(problem, start, 300, seed=5)
     rng = np.random.default_rng(0)
     assert start.student is not None
     W, v = start.student.copy(), start.v.copy()
     for _ in range(4):
-        seen = watcher.look(W, v)
+        seen = observer.observe(W, v)
         assert {name for name in seen} == set(watch.variables(problem, start))
         check_look(problem, start, batch, seen, W, v, 3)
         W, v = W + 0.2 * rng.standard_normal(W.shape), v + 0.1 * rng.standard_normal(v.shape)
@@ -75,14 +77,14 @@ def test_single_precision_follows_as_well() -> None:
     problem = classes(4)
     start = ov.draw(problem, size=700, seed=1)
     assert start.student is not None and start.means is not None
-    watchers = [
+    observers = [
         Observer(tolerance=t, blocks=[0, 2], samples=1000).begin(problem, start, no_training_samples, seed=2)
         for t in (1e-3, 1e-9)
     ]
-    assert [watcher.inputs.dtype for watcher in watchers] == [np.float32, np.float64]
+    assert [observer.inputs.dtype for observer in observers] == [np.float32, np.float64]
     for share in (0.0, 0.1, 0.2):
         W = (1 - share) * start.student + 20 * share * start.means
-        rough, exact = (watcher.look(W, start.v) for watcher in watchers)
+        rough, exact = (observer.observe(W, start.v) for observer in observers)
         for kind in KINDS:
             largest = exact[f"{kind}_values"].max()
             assert np.allclose(rough[f"{kind}_values"], exact[f"{kind}_values"], rtol=0, atol=1e-4 * largest)
@@ -101,7 +103,7 @@ def test_promises_of_the_default_tolerance() -> None:
         for watch in (Observer(blocks=[1]), Observer(blocks=[1], tolerance=1e-7))
     )
     for W in run.data["weights"].values[0]:
-        seen, exact = rough.look(W, start.v), tight.look(W, start.v)
+        seen, exact = rough.observe(W, start.v), tight.observe(W, start.v)
         for kind in KINDS:
             largest = exact[f"{kind}_values"].max()
             assert np.allclose(seen[f"{kind}_values"], exact[f"{kind}_values"], rtol=0, atol=1e-3 * largest)
@@ -148,9 +150,9 @@ def test_training_samples_are_those_of_the_run() -> None:
     start = ov.draw(problem, size=30, seed=1)
     own = Batch.draw(problem, start, 90, seed=7)
     watch = Observer(source="train", samples=90, tolerance=1e-9)
-    watcher = watch.begin(problem, start, lambda count: (own.inputs[:count], own.own_labels[:count]), seed=0)
+    observer = watch.begin(problem, start, lambda count: (own.inputs[:count], own.own_labels[:count]), seed=0)
     assert start.student is not None
-    check_look(problem, start, own, watcher.look(start.student, start.v), start.student, start.v, 3)
+    check_look(problem, start, own, observer.observe(start.student, start.v), start.student, start.v, 3)
 
 
 def test_teacher_and_zero_weights() -> None:
@@ -160,7 +162,7 @@ def test_teacher_and_zero_weights() -> None:
     start = ov.draw(problem, size=20, seed=0, scale=0.0)
     watch = Observer()
     assert start.student is not None
-    seen = watch.begin(problem, start, no_training_samples, seed=0).look(start.student, start.v)
+    seen = watch.begin(problem, start, no_training_samples, seed=0).observe(start.student, start.v)
     assert seen["hessian_values"].shape == (2, 2) and not seen["hessian_alignment"].any()
     assert all(np.isfinite(value).all() for value in seen.values())
     assert not any("mean" in name or "readout" in name for name in watch.variables(problem, start))
@@ -170,18 +172,18 @@ def test_what_does_not_converge_is_recorded_and_said_once(monkeypatch: pytest.Mo
     problem = classes()
     start = ov.draw(problem, size=30, seed=1)
     assert start.student is not None
-    watcher = Observer(kinds="hessian").begin(problem, start, no_training_samples, seed=0)
+    observer = Observer(kinds="hessian").begin(problem, start, no_training_samples, seed=0)
 
     def unconverged(A: Any, count: int, **rest: Any) -> Any:
         raise NumericalError("no luck", quantity="q", time=0.0, partial=eigenpairs(A, count))
 
     monkeypatch.setattr(module, "eigenpairs", unconverged)
     with pytest.warns(UserWarning, match="no luck"):
-        seen = watcher.look(start.student, start.v)
+        seen = observer.observe(start.student, start.v)
     assert seen["hessian_values"].min() > 0
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        watcher.look(start.student, start.v)
+        observer.observe(start.student, start.v)
 
 
 def test_divergence_loses_nothing() -> None:
@@ -190,9 +192,9 @@ def test_divergence_loses_nothing() -> None:
     start = ov.draw(problem, size=30, seed=1)
     assert start.student is not None
     watch = Observer(samples=50)
-    watcher = watch.begin(problem, start, no_training_samples, seed=0)
+    observer = watch.begin(problem, start, no_training_samples, seed=0)
     for bad in (np.nan, np.inf, 1e300):
-        seen = watcher.look(np.full_like(start.student, bad), start.v)
+        seen = observer.observe(np.full_like(start.student, bad), start.v)
         assert set(seen) == set(watch.variables(problem, start))
         assert np.isinf(seen["hessian_residual"]).all() and not seen["hessian_values"].any()
     net = ov.Committee(1, "linear")

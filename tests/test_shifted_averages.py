@@ -18,7 +18,8 @@ from scipy.special import ndtr
 import overlaps as ov
 from gaussian import FACTOR, apart, half_lines, hermite_grid
 from overlaps.averages import ClosedForm, erf, erf_shifted, method_for
-from overlaps.averages.quadrature import FieldRule, LossQuadrature
+from overlaps.averages.field_rule import FieldRule
+from overlaps.averages.quadrature import LossQuadrature
 from overlaps.averages.result import Averages, over_components
 from problems import problem, random_covariance
 

@@ -128,9 +128,9 @@ def test_bartletts_factor_matters() -> None:
     """A chain whose inputs are ten per cent too short outside the frame is not training."""
 
     class Short(Chain):
-        def visit(self, stops: Any) -> Any:
+        def record(self, stops: Any) -> Any:
             self.frame = self.frame._replace(rest=(0.8 * self.frame.rest).astype(np.int64))
-            return super().visit(stops)
+            return super().record(stops)
 
     p = with_algorithm(PROBLEMS["levels"], ALGORITHMS["batch"])
     start = ov.draw(p, 60, seed=3, scale=0.7)

@@ -25,14 +25,16 @@ from .data import PowerLaw as PowerLaw
 from .data import Samples as Samples
 from .data import Spectrum as Spectrum
 from .data import StudentInputs as StudentInputs
+from .data.digits import digit_labels as digit_labels
 from .data.digits import digits as digits
 from .data.nonlinearity import gaussian_equivalent as gaussian_equivalent
 from .data.power_law import fit_power as fit_power
 from .interface.errors import InputError as InputError
 from .interface.errors import MissingExtraError as MissingExtraError
 from .interface.errors import NumericalError as NumericalError
-from .laws.forecast import forecast as forecast
 from .losses import Loss as Loss
+from .plan.forecast import forecast as forecast
+from .plan.optimise import optimise as optimise
 from .problem.network import Committee as Committee
 from .problem.network import Softmax as Softmax
 from .problem.start import Start as Start

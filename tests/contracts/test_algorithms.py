@@ -57,7 +57,7 @@ def problem_by(algorithm: Any) -> ov.Problem:
     if isinstance(algorithm, ov.MultiPass):
         data = ov.Samples(LABELLED, target="kind")
         return ov.Problem(data=data, student=ov.Committee(2, "linear", [1.0, -0.7]), algorithm=algorithm)
-    trained = hasattr(algorithm, "update")  # full batches train the first layer
+    trained = not algorithm.times_are_steps  # full batches train the first layer
     return replace(problem("erf", 2, 1, readout=[1.0, -0.7], train_readout=trained), algorithm=algorithm)
 
 

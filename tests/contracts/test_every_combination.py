@@ -1,7 +1,7 @@
-"""Every algorithm on every data model, asked of the functions that take a problem: a right answer or a refusal.
+"""Every algorithm on every data model, at every scale: a right answer or a refusal.
 
-Right is what two scales agree on; a law has no second scale, so it must refuse whatever it is not written for. A
-refusal is an `InputError` that names a field. Nothing may ignore a batch, a schedule, a velocity or a component.
+Right is what two scales agree on. A refusal is an `InputError` that names a field. Nothing may ignore a batch, a
+schedule, a velocity or a component. The other public functions are in `test_public_functions`.
 """
 
 from __future__ import annotations
@@ -82,49 +82,12 @@ def test_scales_answer_or_refuse(name: str, on: str) -> None:
     assert verdict.verdict in ("agrees", "finite-size", "underpowered"), verdict
 
 
-LAWS: dict[str, Callable[[ov.Problem], Any]] = {
-    "plateau": ov.laws.plateau,
-    "decay_rates": ov.laws.decay_rates,
-    "single_vector": lambda problem: ov.laws.single_vector(problem, 1.0),
-}
-
-
-def committee(algorithm: Any, data: Any, activation: str) -> ov.Problem:
-    net = ov.Committee(2, activation)
-    return ov.Problem(data=data, teacher=net, student=net, algorithm=algorithm)
-
-
-@pytest.mark.parametrize("law", LAWS)
-def test_laws_answer_what_they_are_written_for(law: str) -> None:
-    """Plain SGD on Gaussian inputs of mean zero, and nothing else; without power this test would be empty."""
-    activation = "linear" if law == "single_vector" else "erf"
-    plain = committee(ov.OnlineSGD(0.3), ov.GaussianInputs(), activation)
-    assert LAWS[law](plain) is not None
-    for name, algorithm in TRAINED.items():
-        if algorithm.readout_rate is None and not algorithm.plain:
-            problem = answer(lambda algorithm=algorithm: committee(algorithm, ov.GaussianInputs(), activation))
-            if problem is not None:
-                with pytest.raises(ov.InputError, match=PROBLEM):
-                    LAWS[law](problem)
-                    pytest.fail(f"{law} answers for {name}")
-    for name, data in DATA.items():
-        if name in ("GaussianInputs", "Samples"):
-            continue
-        problem = answer(lambda data=data: committee(ov.OnlineSGD(0.3), data, activation))
-        if problem is not None:
-            with pytest.raises(ov.InputError, match=PROBLEM):
-                LAWS[law](problem)
-                pytest.fail(f"{law} answers for {name}")
-
-
 def observed(problem: ov.Problem, start: ov.Start) -> Any:
     observer = ov.spectra.Observer(samples=50, count=1)
     return ov.train(problem, start, [0.5], runs=1, observe=observer, progress=False)
 
 
 OTHERS: dict[str, Callable[[ov.Problem, ov.Start], Any]] = {
-    "alternative": lambda p, s: ov.full_batch.alternative(p, s, runs=2),
-    "population": lambda p, s: ov.spectra.population(p, s).block(0),
     "observer": observed,
     "diffusion": lambda p, s: ov.sample(p, s, [0.5], runs=2, method="diffusion", progress=False),
     "moments": lambda p, s: ov.solve(p, s, [0.5], system="moments"),

@@ -100,6 +100,22 @@ class Activation:
         return True
 
     @cached_property
+    def sharpness(self) -> float:
+        """Largest third derivative of g over its largest slope, away from kinks; quadrature resolves 1/√sharpness.
+
+        1 for erf(x/√2), whose slope is exp(−x²/2), and n for a slope exp(−n x²/2).
+        """
+        step = 0.02
+        x = [-10.0037 + step * i for i in range(1001)]
+        slopes = [float(self.derivative(point)) for point in x]
+        bends = [
+            abs(slopes[i + 1] - 2 * slopes[i] + slopes[i - 1]) / step**2
+            for i in range(1, 1000)
+            if not any(abs(x[i] - kink) < 2 * step for kink in self.kinks)
+        ]
+        return max(bends) / max(*map(abs, slopes), 1e-300)
+
+    @cached_property
     def curvature(self) -> Any:
         """g'' as a Numba function, by differences of g' that do not cross a kink."""
         from ..compiled.symbols import njit

@@ -36,6 +36,7 @@ from ..interface.checks import array, number, whole
 from ..interface.errors import InputError, unknown
 from .schedules import TimeDependent, rate_or_schedule
 from .schedules.definition import as_schedule
+from .update import Update
 
 Array = NDArray[np.float64]
 METHODS = ("gd", "ema-momentum", "heavy-ball", "nesterov")
@@ -73,6 +74,7 @@ class FullBatch:
     readout_rate: ClassVar[None] = None
     engine: ClassVar[tuple[str, str, str]] = ("full_batch.engine", "full_batch.engine", "full_batch.engine")
     draws_samples: ClassVar[bool] = True
+    times_are_steps: ClassVar[bool] = True
     plain: ClassVar[bool] = False  # laws of one-pass training do not know it
 
     def __post_init__(self) -> None:
@@ -125,6 +127,30 @@ class FullBatch:
                 f"batch: expected a share of the samples, above 0 and at most 1, got {self.batch:g}; n of m samples "
                 "are batch=n/m"
             )
+
+    def check_problem(self, data: Any, trains_readout: bool) -> None:
+        """Refuse inputs that are neither Gaussian nor rows with labels, and a trained readout."""
+        if not data.is_gaussian and not (data.labelled and data.table is not None):
+            raise InputError(
+                f"algorithm: FullBatch needs Gaussian inputs or labelled rows, got {type(data).__name__}; use "
+                "GaussianMixture, GaussianInputs (of a data set: GaussianInputs(Spectrum.from_data(...))) or "
+                "Samples(X, y), or OnlineSGD"
+            )
+        if trains_readout:
+            raise InputError(
+                "train_readout: FullBatch trains the first layer, by methods that are linear in its gradients; use "
+                "train_readout=False, or OnlineSGD"
+            )
+
+    def update(self, trains_readout: bool) -> Update:
+        """There is none, since a sample that is used again is not independent of the weights: refused."""
+        raise InputError(
+            "algorithm: this is for one-pass training, got FullBatch; use OnlineSGD or GradientFlow, or solve"
+        )
+
+    def extent(self, size: int, first: float, last: float) -> tuple[int, str]:
+        """Steps of a run, and in words what is recorded: all of them, whatever times were asked for."""
+        return self.steps, f"{self.steps} steps on {self.samples(size)} samples"
 
     def rates(self, count: int) -> Array:
         """η of the first `count` steps, (count,)."""

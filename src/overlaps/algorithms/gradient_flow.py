@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from ..interface.checks import number
 from .schedules import TimeDependent, rate_or_schedule
 from .schedules.definition import as_schedule
-from .update import Update
+from .update import OnePass, Update
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class GradientFlow:
+class GradientFlow(OnePass):
     """SGD without its noise, the limit of small rates; for `solve` alone, since no sample is ever drawn.
 
     Parameters
@@ -34,7 +34,6 @@ class GradientFlow:
     readout_rate: float | TimeDependent | None = None
     decay: float = 0.0
 
-    engine = ("online.macro", "online.meso", "online.micro")
     draws_samples = False
     batch = 1
     rows = limit_rows = 1

@@ -15,12 +15,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..interface.checks import whole
+from ..interface.errors import InputError
 from .online_sgd import OnlineSGD
 from .schedules import TimeDependent
 from .update import Update
@@ -50,6 +51,7 @@ class MultiPass:
     engine: ClassVar[tuple[str, str, str]] = ("multi_pass.engine", "multi_pass.engine", "multi_pass.engine")
     draws_samples: ClassVar[bool] = True
     readout_rate: ClassVar[None] = None
+    times_are_steps: ClassVar[bool] = False
     plain: ClassVar[bool] = False  # laws of one-pass training do not know it
 
     def __post_init__(self) -> None:
@@ -62,6 +64,18 @@ class MultiPass:
     def one_pass(self) -> OnlineSGD:
         """The same steps on fresh samples."""
         return OnlineSGD(self.rate, decay=self.decay, batch=self.batch, momentum=self.momentum, memory=self.memory)
+
+    def check_problem(self, data: Any, trains_readout: bool) -> None:
+        """Refuse inputs that are not rows with labels."""
+        if not (data.labelled and data.table is not None):
+            raise InputError(
+                f"algorithm: MultiPass goes through labelled rows again and again, got {type(data).__name__}"
+                f"{' without labels' * (data.table is not None)}; use Samples(X, y), or OnlineSGD or FullBatch"
+            )
+
+    def extent(self, size: int, first: float, last: float) -> tuple[int, str]:
+        """Steps of a run to the time `last` at a size, and in words what is recorded."""
+        return self.one_pass.extent(size, first, last)
 
     def update(self, trains_readout: bool) -> Update:
         """The step of both layers."""

@@ -29,13 +29,13 @@ from ..interface.checks import number, whole
 from ..interface.errors import InputError
 from .schedules import TimeDependent, rate_or_schedule
 from .schedules.definition import as_schedule
-from .update import Update
+from .update import OnePass, Update
 
 Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class OnlineSGD:
+class OnlineSGD(OnePass):
     """One-pass SGD.
 
     Parameters
@@ -54,9 +54,6 @@ class OnlineSGD:
     batch: int = 1
     momentum: float = 0.0
     memory: float | None = None
-
-    engine = ("online.macro", "online.meso", "online.micro")
-    draws_samples = True
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "rate", rate_or_schedule("rate", self.rate, above=0))

@@ -17,11 +17,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..interface.checks import steps
 from ..interface.errors import InputError
 from .schedules import Constant, TimeDependent
 
@@ -69,6 +70,32 @@ class Rule(Protocol):
     def limit(self, rate: float) -> tuple[Array, Array]:
         """M (J, J) and P (J,) for a rate."""
         ...
+
+
+class OnePass:
+    """What one-pass algorithms answer alike: who computes them, what they take, and how their time is counted.
+
+    engine: modules of the three scales, macro, meso, micro.
+    draws_samples: whether steps are of random samples, so that there are runs to take.
+    times_are_steps: whether times of a trajectory are whole steps, all by default; otherwise they are steps per input
+        dimension.
+    """
+
+    engine = ("online.macro", "online.meso", "online.micro")
+    draws_samples = True
+    times_are_steps = False
+
+    def check_problem(self, data: Any, trains_readout: bool) -> None:
+        """Refuse inputs, or a student, that the algorithm does not take."""
+        if not data.one_covariance:
+            raise InputError(
+                "variance: one per component and level is for FullBatch; the online equations take one covariance "
+                "for all components, times a variance of each: give one number per component"
+            )
+
+    def extent(self, size: int, first: float, last: float) -> tuple[int, str]:
+        """Steps of a run to the time `last` at a size, and in words what is recorded."""
+        return steps(last, size), f"times {first:g} to {last:g}"
 
 
 @dataclass(frozen=True)

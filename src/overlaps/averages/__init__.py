@@ -11,6 +11,22 @@ In a mixture the fields of component c have covariance s_c C and a mean, and the
 For the square loss of a student and a teacher with erf, linear or ReLU units these are closed forms, with means or
 without; for anything else they are quadratures. `gaussian_averages` picks, and says what it picked and how accurate it
 is.
+
+A way to evaluate them is a `Method`, made by `method_for`:
+
+    how(C, v, means)        the averages at field covariance C, readout v and means of the fields
+    how.errors(C, v, means) the generalisation error alone, for a batch
+    how.check()             the same averages by a rule that is independent of this one and as accurate: a lattice that
+                            is shifted and has other spacings, other panels, other random points. Two rules that are
+                            refinements of each other may share an error; these do not, so twice their difference is
+                            the error to state
+    how.finer()             more accurate, or None at the end of the budget
+    how.coarser()           less accurate and cheaper
+    how.name                what it is, in words
+    how.default_accuracy    the relative accuracy to ask for where the user names none
+    how.gain                what a refinement gains at least on an integrand whose kinks are known; 1 for random points,
+                            whose errors are random: one difference may be small by chance
+    how.jumps               whether averages jump a little when fields move, so that high-order steps do not pay
 """
 
 from __future__ import annotations
@@ -21,16 +37,18 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..data import GaussianMixture
 from ..interface.checks import array, positive
 from ..interface.errors import InputError
 from ..problem.network import Committee
 from ..problem.statement import Problem
 from .closed import FAMILIES, ClosedForm
-from .quadrature import LossQuadrature, SquareQuadrature
+from .quadrature import LossQuadrature
+from .relu_outputs import ReluOutputs
 from .result import Averages
+from .square_quadrature import SquareQuadrature
+from .sum_form import SumForm
 
-Method = ClosedForm | SquareQuadrature | LossQuadrature
+Method = ClosedForm | SumForm | SquareQuadrature | LossQuadrature
 
 
 def method_for(problem: Problem, teacher_readout: NDArray[np.float64], force: str = "auto") -> Method:
@@ -38,13 +56,18 @@ def method_for(problem: Problem, teacher_readout: NDArray[np.float64], force: st
     if force not in ("auto", "closed", "quadrature"):
         raise InputError(f"method: expected 'auto', 'closed' or 'quadrature', got {force!r}")
     student, teacher = problem.student, problem.teacher
-    way: Method = LossQuadrature(problem, teacher_readout)
+    kind = ReluOutputs if ReluOutputs.serves(problem) else LossQuadrature
+    way: Method = kind(problem, teacher_readout)
     if isinstance(student, Committee) and teacher is not None and problem.loss == "square":
         if student.g == teacher.g and student.activation in FAMILIES and force != "quadrature":
             way = ClosedForm(student.g.name, teacher_readout, problem.label_noise, components=problem.data.components)
-        elif not problem.data.has_means and problem.data.components.weights.size == 1:
-            way = SquareQuadrature(problem, teacher_readout)
-    if force == "closed" and not isinstance(way, ClosedForm):
+        elif not problem.data.has_means:
+            if force != "quadrature" and SumForm.serves(student.g, teacher.g):
+                noise, components = problem.label_noise, problem.data.components
+                way = SumForm(student.g, teacher.g, teacher_readout, noise, components)
+            elif problem.data.components.weights.size == 1:
+                way = SquareQuadrature(problem, teacher_readout)
+    if force == "closed" and not (isinstance(way, ClosedForm) or (isinstance(way, SumForm) and way.exact)):
         raise InputError(
             f"method: no closed form for the {problem.loss!r} loss with {problem.describe_networks()} (there is one "
             f"for the square loss of a student and a teacher with one activation: {', '.join(FAMILIES)}); use "
@@ -82,13 +105,13 @@ def gaussian_averages(
     Returns
     -------
     D (K, K+M), S (K, K), dv (K,), error, E (K, P), with `method` and, per quantity, the measured `accuracy`:
-    the largest change when the rule is made coarser (once, or for random points twice).
+    twice the largest difference to an independent rule (for random points: to three others).
     """
     if problem.learns_rows:
         raise InputError(
             "data: labels of rows have no Gaussian average; use those of problem.linear_equivalent, which theory takes"
         )
-    if isinstance(problem.data, GaussianMixture) and not problem.data.one_covariance:
+    if not problem.data.one_covariance:
         raise InputError(
             "variance: one per component and level gives every component a covariance of its own; give one number per "
             "component, or use solve"
@@ -104,16 +127,25 @@ def gaussian_averages(
             f"means: the inputs have {components} means; give those of the fields, ({k + m}, {components})"
         )
     at = np.zeros((k + m, 0)) if means is None else array("means", means, (k + m, components))
-    coarser = [how.coarser()]
+    rules = [how.check()]
     if how.gain <= 1:  # the error of random points is random: one difference may be small by chance
-        coarser.append(coarser[0].coarser())
-    fine, others = how(c, v, at), [rule(c, v, at) for rule in coarser]
+        rules += [how.coarser(), how.coarser().check()]
+    fine, others = how(c, v, at), [rule(c, v, at) for rule in rules]
+    # a covariance that is singular but for rounding does not tell its factor, and with it the fields, better than this
+    least = 1e-15 if isinstance(how, (ClosedForm, SumForm)) or not _is_singular(c) else 1e-8
     accuracy: dict[str, float] = {}
     for name in ("D", "S", "dv", "error", "E"):
         x = np.asarray(getattr(fine, name))
         differences = [float(np.abs(x - np.asarray(getattr(other, name))).max(initial=0.0)) for other in others]
-        accuracy[name] = max(1e-15 * max(1.0, float(np.abs(x).max(initial=0.0))), *differences)
+        accuracy[name] = max(least * max(1.0, float(np.abs(x).max(initial=0.0))), 2 * max(differences))
     return GaussianAverages(fine.D, fine.S, fine.dv, fine.error, fine.E, how.name, accuracy)
 
 
-__all__ = ["Averages", "ClosedForm", "GaussianAverages", "Method", "gaussian_averages", "method_for"]
+def _is_singular(C: NDArray[np.float64]) -> bool:
+    """Whether some combination of the fields does not vary, but for rounding."""
+    sd = np.sqrt(np.maximum(np.diag(C), 0.0))
+    R = C / np.outer(np.where(sd > 0, sd, 1.0), np.where(sd > 0, sd, 1.0))
+    return bool(np.linalg.eigvalsh(R).min(initial=1.0) < 1e-13)
+
+
+__all__ = ["Averages", "ClosedForm", "GaussianAverages", "Method", "SumForm", "gaussian_averages", "method_for"]

@@ -165,7 +165,7 @@ class ClosedForm:
         C = np.ascontiguousarray(C)
         first_order(self.family, C, w, K, D, dv)
         second_order(self.family, C, w, K, self.label_noise, *self.rule, S)
-        return Averages(D, S, dv, _error(self.family, C, w), np.zeros((K, 0)))
+        return Averages(D, S, dv, max(_error(self.family, C, w), 0.0), np.zeros((K, 0)))
 
     def each(self, C: Array, v: Array, means: Array) -> list[Averages]:
         """Averages over each component by itself, unweighted, for fields of covariance C[c] and mean means[:, c].
@@ -176,12 +176,12 @@ class ClosedForm:
         at = np.ascontiguousarray(means.T)
         C = np.ascontiguousarray(C)
         D, S, dv, error, E = _each(self.family, C, at, w, v.size, self.label_noise, *self.rule)
-        return [Averages(D[c], S[c], dv[c], float(error[c]), E[c][:, None]) for c in range(len(at))]
+        return [Averages(D[c], S[c], dv[c], max(float(error[c]), 0.0), E[c][:, None]) for c in range(len(at))]
 
     def each_error(self, C: Array, v: Array, means: Array) -> Array:
         """Generalisation error in each component, (P,); C (P, K+M, K+M), v (K,), means (K+M, P)."""
         w = np.concatenate([v, -self.teacher_readout])
-        return _each_error(self.family, np.ascontiguousarray(C), np.ascontiguousarray(means.T), w)
+        return np.maximum(_each_error(self.family, np.ascontiguousarray(C), np.ascontiguousarray(means.T), w), 0.0)
 
     def errors(self, C: Array, v: Array, means: Array | None = None) -> Array:
         """Generalisation error for a batch: C (n, K+M, K+M) or (n, P, K+M, K+M), v (n, K), means (n, K+M, P)."""
@@ -191,10 +191,15 @@ class ClosedForm:
         if means is not None and means.shape[2]:
             each = by_component(C, variances)
             return np.array([self.each_error(each[i], v[i], means[i]) @ weights for i in range(len(C))])
-        return _errors(self.family, np.ascontiguousarray(C), np.ascontiguousarray(v), self.teacher_readout)
+        errors = _errors(self.family, np.ascontiguousarray(C), np.ascontiguousarray(v), self.teacher_readout)
+        return np.maximum(errors, 0.0)  # where all is learnt, rounding decides the sign
 
     def _with(self, nodes: int) -> ClosedForm:
         return ClosedForm(self.activation, self.teacher_readout, self.label_noise, nodes, self.components)
+
+    def check(self) -> ClosedForm:
+        """The same averages by an independent rule: other nodes for ReLU, nothing else where all is closed."""
+        return self._with(self.nodes - 7)
 
     def coarser(self) -> ClosedForm:
         return self._with(self.nodes // 2)

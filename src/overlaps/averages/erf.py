@@ -21,18 +21,28 @@ def pair(C, a, b):  # pragma: no cover - compiled
     """(E[g_a g_b], E[g'_a g'_b], E[g''_a g_b])."""
     product = (1.0 + C[a, a]) * (1.0 + C[b, b])
     both = math.asin(min(1.0, max(-1.0, C[a, b] / math.sqrt(product))))
-    slopes = 1.0 / math.sqrt(product - C[a, b] ** 2)
+    # product − C_ab², without its cancellation at a = b
+    slopes = 1.0 / math.sqrt(1.0 + C[a, a] + C[b, b] + (C[a, a] * C[b, b] - C[a, b] * C[a, b]))
     return 2 / math.pi * both, 2 / math.pi * slopes, -2 / math.pi * C[a, b] / (1.0 + C[a, a]) * slopes
+
+
+@kept(error_model="numpy")
+def _minors(C, det, k, l, a, b):  # pragma: no cover - compiled
+    """Determinants of rows (a, k), (a, l), (a, k, l) and columns (b, k), (b, l), (b, k, l) of C; det: of (k, l)."""
+    ka, kb, la, lb = C[k, a], C[k, b], C[l, a], C[l, b]
+    whole = C[a, b] * det - la * lb * C[k, k] - ka * kb * C[l, l] + C[k, l] * (ka * lb + kb * la)
+    return (C[a, b] * C[k, k] - ka * kb) + (C[a, b] * C[l, l] - la * lb) + whole
 
 
 @kept(error_model="numpy")
 def four(C, k, l, a, b):  # pragma: no cover - compiled
     """E[g'_k g'_l g_a g_b]."""
-    kk, ll, kl = 1.0 + C[k, k], 1.0 + C[l, l], C[k, l]
-    ka, kb, la, lb = C[k, a], C[k, b], C[l, a], C[l, b]
-    a4 = kk * ll - kl * kl
-    a0 = a4 * C[a, b] - la * lb * kk - ka * kb * ll + kl * (ka * lb + kb * la)
-    a1 = a4 * (1.0 + C[a, a]) - la * la * kk - ka * ka * ll + 2.0 * kl * ka * la
-    a2 = a4 * (1.0 + C[b, b]) - lb * lb * kk - kb * kb * ll + 2.0 * kl * kb * lb
+    # with C' = 1 + C for k and l expanded: the determinants vanish exactly for k = l, where fields of variance Q would
+    # lose Q² times the rounding otherwise
+    det = C[k, k] * C[l, l] - C[k, l] * C[k, l]
+    a4 = 1.0 + C[k, k] + C[l, l] + det
+    a0 = C[a, b] + _minors(C, det, k, l, a, b)
+    a1 = a4 + C[a, a] + _minors(C, det, k, l, a, a)
+    a2 = a4 + C[b, b] + _minors(C, det, k, l, b, b)
     angle = math.asin(min(1.0, max(-1.0, a0 / math.sqrt(a1 * a2))))
     return 4 / math.pi**2 / math.sqrt(a4) * angle

@@ -60,7 +60,7 @@ def _execute(text: str, out: Path) -> None:
 
 @app.command()
 def demo(out: Out = Path("overlaps-demo")) -> None:
-    """Learning predicted, then trained: plateau, outliers of the Hessian and real images, in one picture."""
+    """Learning predicted, then trained: plateau, outliers of the Hessian, real images and a plan, in one picture."""
     from .demo import demonstrate
 
     found = demonstrate(out)
@@ -73,6 +73,7 @@ def demo(out: Out = Path("overlaps-demo")) -> None:
     print(f"next: change a number in {found.folder / 'spec.toml'} and run it:")
     print(f"  overlaps run {found.folder / 'spec.toml'} --out DIR")
     print("or ask what to expect of learning on your own data: overlaps spectrum DATA.csv")
+    print("or plan a training on your labelled rows: overlaps learn ROWS.csv --target COLUMN --out DIR")
 
 
 @app.command()
@@ -100,7 +101,7 @@ def spectrum(
     """Measure the spectrum of your data and predict learning on it: curve, features, plateau."""
     from ..data import Spectrum
     from ..interface.checks import new_folder
-    from ..laws.forecast import forecast
+    from ..plan.forecast import forecast
 
     if out is not None and out.exists():
         new_folder("out", out)  # refused before a large file is read, and made only once there is something to keep
@@ -110,6 +111,29 @@ def spectrum(
         picture, values = result.write(new_folder("out", out))
         print(f"picture: {picture}")
         print(f"data: {values}")
+
+
+@app.command()
+def learn(
+    file: Annotated[Path, typer.Argument(help="Your rows, samples x columns: .csv, .npy or .npz.")],
+    target: Annotated[str, typer.Option(help="Column of the labels: its name or number; of .npz the array's name.")],
+    out: Annotated[Path, typer.Option(help="Folder for picture, table, numbers and summary; it must not exist.")],
+    samples: Annotated[int | None, typer.Option(help="Samples a training sees; as many as rows by default.")] = None,
+    standardise: Annotated[bool, typer.Option("--standardise", help="Divide columns by their deviations.")] = False,
+    seed: Annotated[int, typer.Option(help="Seed of the trainings that check the forecast.")] = 0,
+) -> None:
+    """Predict SGD on your labelled rows: learning curve, best rate and schedule, and how far to trust it."""
+    from ..data import Samples
+    from ..interface.checks import new_folder
+    from ..plan.forecast import forecast
+
+    if out.exists():
+        new_folder("out", out)  # refused before a large file is read, and made only once there is something to keep
+    column = int(target) if target.lstrip("-").isdigit() else target
+    result = forecast(Samples(file, target=column, standardise=standardise), samples=samples, seed=seed)
+    print(result)
+    for what, path in result.write(new_folder("out", out)).items():
+        print(f"{what}: {path}")
 
 
 @papers_app.callback(invoke_without_command=True)

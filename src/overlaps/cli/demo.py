@@ -1,6 +1,6 @@
 """What `overlaps demo` shows: predicted before training, then trained.
 
-Three problems, one picture:
+Four problems, one picture:
 
 - a committee whose units wait on a plateau before they specialise, run as a spec at all three scales. At N = 10⁶, where
   nothing is trained, macro and the diffusion of the overlaps tell how much longer it waits. `overlaps.laws.plateau` has
@@ -12,7 +12,8 @@ Three problems, one picture:
 - the largest eigenvalues of a block of the Hessian along SGD on a Gaussian mixture, predicted from the overlaps that
   solve the equation of motion: no run enters;
 - training on images, predicted from Gaussian inputs of the same spectrum. For erf units that prediction fails, and the
-  demonstration says so.
+  demonstration says so;
+- a training on labelled images, planned: learning curve, best rate and best schedule, and how far to trust them.
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ from numpy.typing import NDArray
 import overlaps as ov
 
 from .. import plot
+from ..plan.rows_forecast import RowsForecast
+from . import planned
 from .experiment import Experiment, Outcome
 
 if TYPE_CHECKING:
@@ -88,6 +91,7 @@ class Sizes:
     large, large_runs: the size at which nothing is trained, and the runs of the diffusion there, to twice the time.
     mixture, samples, mixture_runs, observations: dimensions, samples of the Hessian, runs and times of the outliers.
     image_runs: runs of each student on the images, and of its prediction.
+    plan_runs: runs of each training that checks the plan.
     """
 
     spec: str = SPEC
@@ -98,6 +102,7 @@ class Sizes:
     mixture_runs: int = 4
     observations: int = 14
     image_runs: int = 30
+    plan_runs: int = 100
 
 
 class Large(NamedTuple):
@@ -167,17 +172,21 @@ class Demonstration(Outcome):
     large: Large
     outliers: Outliers
     images: dict[str, OnImages]
+    planned: RowsForecast
 
     def figure(self) -> Figure:
-        """Four panels: error and overlaps of the committee, outliers of the Hessian, learning on images."""
+        """Six panels: error and overlaps of the committee, outliers of the Hessian, learning on images, the plan."""
         import matplotlib.pyplot as plt
 
         with plt.rc_context(TEXT):
-            figure, ((error, overlap), (outlier, image)) = plt.subplots(2, 2, figsize=(6.4, 5.2), layout="constrained")
+            figure, axes = plt.subplots(3, 2, figsize=(6.4, 7.6), layout="constrained")
+            (error, overlap), (outlier, image), (curves, schedule) = axes
             self._draw_error(error)
             self._draw_overlaps(overlap)
             self._draw_outliers(outlier)
             self._draw_images(image)
+            planned.draw_curves(curves, self.planned, BLUE, RED)
+            planned.draw_schedule(schedule, self.planned, BLUE, RED)
             figure.suptitle(
                 "predicted before training, then trained (bands and bars: one standard deviation over runs)",
                 fontsize=8,
@@ -252,7 +261,7 @@ class Demonstration(Outcome):
 
     def __repr__(self) -> str:
         """What was predicted, what was trained, and the verdicts."""
-        return "\n".join([*self._committee(), *self._hessian(), *self._on_images()])
+        return "\n".join([*self._committee(), *self._hessian(), *self._on_images(), *planned.words(self.planned)])
 
     def _committee(self) -> list[str]:
         macro, micro, large = self.results["macro"], self.results["micro"], self.large
@@ -311,26 +320,31 @@ def demonstrate(out: str | os.PathLike[str], sizes: Sizes | None = None, *, prog
         if progress:
             print(text, flush=True)
 
-    say("1 of 4: a committee at all three scales")
+    say("1 of 5: a committee at all three scales")
     outcome = experiment.execute(out, progress=progress)
     folder = outcome.folder
-    say(f"2 of 4: the same at N = {sizes.large}, not trained")
+    say(f"2 of 5: the same at N = {sizes.large}, not trained")
     large = _large(experiment, sizes, progress)
     large.macro.save(folder / "large macro.nc")
     large.meso.save(folder / "large meso.nc")
-    say("3 of 4: outliers of the Hessian along training")
+    say("3 of 5: outliers of the Hessian along training")
     outliers = _outliers(sizes, progress)
     outliers.macro.save(folder / "outliers macro.nc")
     outliers.micro.save(folder / "outliers micro.nc")
     outliers.predicted.to_netcdf(folder / "outliers predicted.nc", engine="h5netcdf")
-    say("4 of 4: training on images of digits")
+    say("4 of 5: training on images of digits")
     verdicts, images = dict(outcome.verdicts), {}
     for name in IMAGES:
         images[name] = pair = _images(name, sizes, progress)
         pair.meso.save(folder / f"images {name} meso.nc")
         pair.micro.save(folder / f"images {name} micro.nc")
         verdicts[on_images(name)] = ov.compare(pair.meso, pair.micro, progress=progress)
-    found = Demonstration(experiment, folder, outcome.results, verdicts, large, outliers, images)
+    say("5 of 5: planning a training on labelled digits")
+    rows = ov.Samples(ov.digits(), ov.digit_labels() % 2 == 0)
+    plan = ov.forecast(rows, runs=sizes.plan_runs, progress=progress)
+    (folder / "plan").mkdir()
+    plan.write(folder / "plan")
+    found = Demonstration(experiment, folder, outcome.results, verdicts, large, outliers, images, plan)
     found.write()
     return found
 

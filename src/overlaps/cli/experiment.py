@@ -11,9 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from ..algorithms import FullBatch
 from ..compare.verdict import Verdict, compare
-from ..data import GaussianMixture, HiddenManifold
 from ..interface import spec
 from ..interface.checks import new_folder, number, steps, whole
 from ..interface.errors import InputError, NumericalError, unknown
@@ -22,6 +20,7 @@ from ..problem.statement import ROLES, Problem
 from ..trajectory.dataset import Trajectory
 from ..trajectory.scales import sample, solve, train
 from ..trajectory.times import logtimes
+from .cost import check_cost
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,10 +69,11 @@ class Experiment:
     run: Plan = field(default_factory=Plan)
 
     def __post_init__(self) -> None:
+        check_cost(self.problem, self.run)
         self.problem.data.mean_vectors(self.run.size)
         self.problem.data.dimensions(self.run.size)
         given = [name for name in ("first", "last", "count") if getattr(self.run, name) != getattr(Plan, name)]
-        if isinstance(self.problem.algorithm, FullBatch) and given:
+        if self.problem.algorithm.times_are_steps and given:
             raise InputError(f"{given[0]}: times of FullBatch are its steps, all of them; leave {given[0]} out")
 
     @classmethod
@@ -103,15 +103,10 @@ class Experiment:
         p, r = self.problem, self.run
         how = method_for(p, p.teacher_readouts)
         dims = p.data.dimensions(r.size)
-        if isinstance(p.algorithm, FullBatch):
-            total = p.algorithm.steps
-            when = f"{total} steps on {p.algorithm.samples(r.size)} samples"
-        else:
-            total = steps(r.last, r.size)
-            when = f"times {r.first:g} to {r.last:g}"
+        total, when = p.algorithm.extent(r.size, r.first, r.last)
         return "\n".join(
             [
-                *([f"inputs: {p.data!r}"] if isinstance(p.data, (GaussianMixture, HiddenManifold)) else []),
+                f"inputs: {p.data.described(as_gaussian=False)}",
                 f"{p.describe_networks()}, "
                 f"{dims.size} level{'s' * (dims.size > 1)}, {p.loss if isinstance(p.loss, str) else p.loss.name} loss",
                 f"size {r.size} ({dims.min()} to {dims.max()} dimensions per level), {when}",
@@ -126,8 +121,7 @@ class Experiment:
         plan = self.run
         folder = new_folder("out", out)
         start = draw(self.problem, plan.size, seed=plan.seed, scale=plan.scale)
-        batch = isinstance(self.problem.algorithm, FullBatch)
-        times = None if batch else logtimes(plan.first, plan.last, plan.count)
+        times = None if self.problem.algorithm.times_are_steps else logtimes(plan.first, plan.last, plan.count)
         (folder / "spec.toml").write_text(self.to_toml(), encoding="utf-8")
         results: dict[str, Trajectory] = {}
         jobs: dict[str, Any] = {"macro": lambda: solve(self.problem, start, times)}

@@ -16,7 +16,6 @@ import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
-from ..algorithms import FullBatch
 from ..data.power_law import Exponent
 from ..interface.checks import whole
 from ..interface.errors import InputError
@@ -103,7 +102,7 @@ def check_scaling(
         start = draw(problem, sizes[-1], seed=seed, scale=0.5)
     starts = [start.at_size(problem, n) for n in sizes]
     # a theory for each size: the levels have the fractions that are possible there
-    if times is None and not isinstance(problem.algorithm, FullBatch):
+    if times is None and not problem.algorithm.times_are_steps:
         times = (0.5, 1.0, 2.0, 4.0)
     theories = [solve(problem, s, times) for s in starts]
     reference = points(theories[0])

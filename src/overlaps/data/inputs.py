@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,8 @@ class Shared:
 
     reads_latent = False  # whether the teacher reads something else than the student
     labelled = False  # whether the samples carry labels, so that no teacher is needed
+    is_gaussian = False  # whether inputs are Gaussian given their component, and read by both networks
+    one_covariance = True  # whether the covariances of the components are multiples of each other
     table: NDArray[np.float64] | None = None  # rows that are drawn as they are, (rows, N); None: inputs are Gaussian
     targets: NDArray[np.float64] | None = None  # labels of these rows, (rows,); None where they have none
     own_teacher: NDArray[np.float64] | None = None  # the linear teacher that labels of rows stand for, (1, N)
@@ -40,6 +43,10 @@ class Shared:
     def eigenvalues_at(self, size: int | None) -> NDArray[np.float64]:
         """ω at a size, (levels,); here they are the same at all sizes."""
         return self.eigenvalues  # type: ignore[attr-defined,no-any-return]
+
+    def described(self, as_gaussian: bool) -> str:
+        """The inputs in a few words, for the record of a result; `as_gaussian`: whether it takes them as Gaussian."""
+        return repr(self)
 
     def check_theory(self, size: int | None) -> None:
         """Refuse a size at which the theory of Gaussian inputs does not describe these; here it does at all sizes."""
@@ -95,7 +102,7 @@ class Levels(Shared):
     """What all Gaussian inputs share: the levels of their `spectrum`, and how many dimensions each holds."""
 
     spectrum: Spectrum | PowerLaw | Isotropic
-    one_covariance = True  # whether the covariances of the components are multiples of each other
+    is_gaussian = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.spectrum, SPECTRA):
@@ -138,12 +145,15 @@ def apportion(shares: NDArray[np.float64], total: int, least: int = 0) -> NDArra
     ideal = shares * total
     counts = np.maximum(np.floor(ideal + 1e-9).astype(np.int64), least)
     remainder = ideal - counts
-    while counts.sum() < total:
-        b = int(np.argmax(remainder))
-        counts[b] += 1
-        remainder[b] -= 1
-    while counts.sum() > total:
-        b = int(np.argmin(np.where(counts > least, remainder, np.inf)))
+    missing = total - int(counts.sum())
+    if missing > 0:  # fewer than there are positive remainders, of which each is below one
+        counts[np.argsort(-remainder, kind="stable")[:missing]] += 1
+    # shares that were raised to the least number are taken from the others, one at a time
+    others = [(remainder[b], b) for b in np.flatnonzero(counts > least).tolist()] if missing < 0 else []
+    heapify(others)
+    for _ in range(-missing):
+        left, b = heappop(others)
         counts[b] -= 1
-        remainder[b] += 1
+        if counts[b] > least:
+            heappush(others, (left + 1, b))
     return counts

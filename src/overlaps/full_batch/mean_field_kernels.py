@@ -34,6 +34,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.start import LIMIT
+from ..trajectory.budget import Budget
 from .paths import Paths, Points
 from .task import FullBatchTask
 from .triangular_factors import ADDED, TriangularFactor
@@ -90,6 +91,14 @@ class Singular(Exception):
         self.kernels, self.step = kernels, step
 
 
+class Unaffordable(Exception):
+    """The budget was spent at a step; the kernels hold what came before."""
+
+    def __init__(self, kernels: MeanFieldKernels, step: int) -> None:
+        super().__init__(step)
+        self.kernels, self.step = kernels, step
+
+
 class Feedback:
     """Θ B_g = Σ_c r_g(c) Θ B_θ(c), on the coordinates X = τ or Λ̃ of Θ (levels, ·, D): by responses, or Stein's form."""
 
@@ -125,12 +134,16 @@ class Feedback:
         return tau, propagator
 
 
-def solve_recursion(task: FullBatchTask, points: Points, *, followed: int, added: float = ADDED) -> MeanFieldKernels:
+def solve_recursion(
+    task: FullBatchTask, points: Points, *, followed: int, added: float = ADDED, budget: Budget | None = None
+) -> MeanFieldKernels:
     """Kernels of all steps, with averages over the points.
 
     followed: number of points of which responses are followed; zero for Stein's form.
     added: relative variance of the noise that is added to the fields, so that V_θ is never singular.
+    budget: each step is one evaluation of it.
     """
+    budget = budget or Budget()
     kernels = MeanFieldKernels.empty(task)
     h, n = points.h, len(points.h)
     weights = np.full(n, 1 / n)
@@ -140,6 +153,10 @@ def solve_recursion(task: FullBatchTask, points: Points, *, followed: int, added
     r, rho, share = task.covariances, task.weights, task.shares
     V = np.zeros_like(kernels.propagator)  # Σ_c r_g(c) V_ω(c)
     for l in range(-1 if task.M else 0, task.T):
+        if l >= 0:
+            budget.spend(1)
+            if budget.exhausted:
+                raise Unaffordable(kernels, l)
         columns = task.block(l)
         propagate(task, kernels, feedback(columns), columns)
         overlaps(task, kernels, V, columns)

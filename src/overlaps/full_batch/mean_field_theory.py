@@ -15,7 +15,7 @@ Stein's form takes over where a few paths do not suffice, or histories are long.
 
 from __future__ import annotations
 
-import time as clock
+from collections.abc import Iterator
 from dataclasses import fields, replace
 
 import numpy as np
@@ -24,14 +24,15 @@ from tqdm.auto import tqdm
 
 from ..averages import Method, method_for
 from ..averages.rules import scrambled
-from ..interface.checks import number
 from ..interface.errors import InputError, NumericalError, unknown
 from ..losses import Loss, loss
 from ..problem.network import Committee
 from ..problem.start import Start
 from ..problem.statement import Problem
+from ..trajectory.budget import Budget
 from ..trajectory.dataset import VARIABLES, Trajectory
-from .mean_field_kernels import ADDED, Diverged, MeanFieldKernels, Singular, solve_recursion
+from ..trajectory.refinement import Goal, Stated, largest_values, refined
+from .mean_field_kernels import ADDED, Diverged, MeanFieldKernels, Singular, Unaffordable, solve_recursion
 from .paths import Points
 from .repeated_runs import Observables, as_trajectory, whole_steps
 from .task import FullBatchTask
@@ -62,7 +63,14 @@ def is_smooth(problem: Problem) -> bool:
 
 
 def solve_full_batch(
-    problem: Problem, start: Start, times: ArrayLike | None, *, levels: bool, accuracy: float | None, method: str
+    problem: Problem,
+    start: Start,
+    times: ArrayLike | None,
+    *,
+    levels: bool,
+    accuracy: float | None,
+    method: str,
+    budget: Budget,
 ) -> Trajectory:
     """The infinite-size theory of full-batch training from the overlaps of `start`."""
     task = FullBatchTask(problem, start)
@@ -75,13 +83,13 @@ def solve_full_batch(
             "method: responses are averages of derivatives, which miss the jumps of this loss or activation (those of "
             "a user's loss are not known); use method='stein'"
         )
-    solution = _Solution(task, stops, levels)
+    solution = _Solution(task, stops, levels, budget)
     if is_linear(problem):
         return solution.exact()
     response = method == "response" or (method == "auto" and is_smooth(problem))
-    return solution.refined(
-        response, method == "auto", None if accuracy is None else number("accuracy", accuracy, above=0)
-    )
+    goal = Goal.named(accuracy, aim=ACCURACY, accept=ACCEPTED)
+    patience = ENOUGH if accuracy is None and task.batches is not None else None
+    return refined(solution.attempts(response, method == "auto", goal, patience), goal, budget)
 
 
 def stratified(count: int, dimensions: int, seed: int | list[int]) -> Array:
@@ -94,11 +102,11 @@ def stratified(count: int, dimensions: int, seed: int | list[int]) -> Array:
 class _Solution:
     """One solution."""
 
-    def __init__(self, task: FullBatchTask, stops: NDArray[np.int64], levels: bool) -> None:
+    def __init__(self, task: FullBatchTask, stops: NDArray[np.int64], levels: bool, budget: Budget) -> None:
         self.task, self.stops, self.levels = task, stops, levels
         self.method = method_for(task.problem, task.start.u)
         self.dimensions = task.D + (task.problem.label_noise > 0)  # normal variables of a path
-        self.began = clock.perf_counter()
+        self.budget = budget
 
     def exact(self) -> Trajectory:
         task = self.task
@@ -114,21 +122,18 @@ class _Solution:
             both.append(self._solve(points, 1, TURNED))  # responses are the same for all
         one, other = self._trajectory([both[0]], ""), self._trajectory([both[1]], "")
         found = self._trajectory(both, f"exact moments, {2 * d} points")
-        difference = {
-            n: float(np.abs(one.data[n] - other.data[n]).max() + 10 * TURNED * np.abs(found.data[n]).max())
+        errors = {
+            n: np.abs(one.data[n] - other.data[n]).max() + 10 * TURNED * np.abs(found.data[n]).max()
             for n in (*one.variables, *KERNELS)
         }
-        difference["error"] += self._sharpened(both[0], 1e-9)
-        return self._labelled(found, difference)
+        errors["error"] += self._sharpened(both[0], 1e-9)
+        return Stated(found, {n: np.atleast_1d(e) for n, e in errors.items()}).labelled()
 
-    def refined(self, response: bool, may_change: bool, accuracy: float | None) -> Trajectory:
-        wanted = ACCURACY if accuracy is None else accuracy
-        accepted = max(ACCEPTED, wanted) if accuracy is None else wanted
+    def attempts(self, response: bool, may_change: bool, goal: Goal, patience: int | None) -> Iterator[Stated]:
+        """Solutions with ever more paths; with 2^patience of them what is accepted suffices."""
         D, C = self.task.D, len(self.task.weights)
         fewest = int(np.ceil(np.log2(self.dimensions + 1))) + 1
         log2 = max(8 if response else 10, fewest)
-
-        patience = ENOUGH if accuracy is None and self.task.batches is not None else None
 
         def numbers(log2: int, response: bool) -> float:
             masks = 0 if self.task.batches is None else self.task.T
@@ -146,32 +151,23 @@ class _Solution:
                     bar.update()
                 form = "response" if response else "Stein"
                 name = f"{form} form, Sobol, {REPLICAS} x 2^{log2 + 1} paths"
-                error = self._spread(found)
-                sampled, quadrature = error["error"], self._sharpened(found[0], wanted)
-                error["error"] += quadrature
-                best = self._labelled(self._trajectory(found, name), error)
-                sizes = self._sizes(best)
-                worst = max(sizes, key=lambda n: error[n] / sizes[n])
-                reached = error[worst] / sizes[worst]
-                if reached <= (accepted if patience is not None and log2 >= patience else wanted):
-                    return best
-                if all((sampled if n == "error" else error[n]) <= wanted * sizes[n] for n in sizes):
-                    break  # what is left is the quadrature, and more paths do not help
+                errors = self._spread(found)
+                sampled, quadrature = errors["error"], self._sharpened(found[0], goal.aim)
+                errors["error"] = sampled + quadrature
+                result = self._trajectory(found, name)
+                stated = Stated(result, errors, self._sizes(result))
+                yield stated
+                if patience is not None and log2 >= patience and stated.reached <= goal.accept:
+                    return
+                sizes = stated.sizes
+                if all(float((sampled if n == "error" else errors[n]).max()) <= goal.aim * sizes[n] for n in sizes):
+                    return  # what is left is the quadrature, and more paths do not help
                 if response and may_change:
                     response, log2 = False, max(10, fewest)
                 else:
                     log2 += 1
                 if numbers(log2, response) > MEMORY:
-                    break
-        if reached <= accepted:
-            return best
-        raise NumericalError(
-            f"macro: {worst} reached a relative accuracy of {reached:.1e} where {accepted:.1e} was asked, with as many "
-            f"points as memory allows ({best.data.attrs['averages']}); pass accuracy={1.5 * reached:.0e} to accept it",
-            quantity=worst,
-            time=float(self.stops[-1]),
-            partial=best,
-        )
+                    return
 
     def _points(self, normal: Array) -> Points:
         """Paths from standard normal variables (n, dimensions or more), without batches."""
@@ -196,13 +192,15 @@ class _Solution:
     def _solve(self, points: Points, followed: int, added: float = ADDED) -> MeanFieldKernels:
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                kernels = solve_recursion(self.task, points, followed=followed, added=added)
+                kernels = solve_recursion(self.task, points, followed=followed, added=added, budget=self.budget)
         except Diverged as stop:
             what = f"training diverges: an overlap Q reached {stop.size:.3g}"
             raise self._stopped(stop.kernels, stop.step, "Q", what) from None
         except Singular as stop:
             what = "V_theta is singular to rounding, with all that was added to it"
             raise self._stopped(stop.kernels, stop.step, "V_theta", what) from None
+        except Unaffordable as stop:
+            raise self._stopped(stop.kernels, stop.step, "Q", self.budget.exhausted) from None
         if not np.isfinite(kernels.loss).all():
             raise self._stopped(kernels, self.task.T, "Q", "")
         return kernels
@@ -220,15 +218,14 @@ class _Solution:
             partial=self._trajectory([kernels], "one recursion", kept) if kept.size else None,
         )
 
-    def _spread(self, found: list[MeanFieldKernels]) -> dict[str, float]:
+    def _spread(self, found: list[MeanFieldKernels]) -> dict[str, Array]:
         """Three standard errors of the mean over scramblings, the largest over times and entries."""
         each = [self._trajectory([kernels], "").data for kernels in found]
         names = [name for name in (*VARIABLES, *KERNELS) if name in each[0]]
-        error = {
-            name: 3 * float(np.std([one[name].values for one in each], axis=0, ddof=1).max() / len(found) ** 0.5)
+        return {
+            name: 3 * np.std([one[name].values for one in each], axis=0, ddof=1).max(keepdims=True) / len(found) ** 0.5
             for name in names
         }
-        return error
 
     def _sharpened(self, kernels: MeanFieldKernels, wanted: float) -> float:
         """Error of the quadrature behind the generalisation error, which is refined until it is small enough."""
@@ -248,7 +245,7 @@ class _Solution:
     def _sizes(self, result: Trajectory) -> dict[str, float]:
         """What an error of each variable is compared with."""
         largest = {str(name): float(np.abs(values).max()) for name, values in result.data.items()}
-        sizes = {name: max(largest[name], 1e-3) for name in result.variables}
+        sizes = largest_values(result)
         for name, fixed in (("R", "T"), ("m", "gram")):
             if name in sizes:
                 sizes[name] = max(sizes[name], 0.1 * (largest["Q"] * largest[fixed]) ** 0.5)
@@ -274,16 +271,10 @@ class _Solution:
             part = getattr(mean, name)[:, M : M + T * K, M : M + T * K]
             more[name] = (dims, part.reshape(-1, T, K, T, K).transpose(0, 1, 3, 2, 4)[None])
         loss = (task.weights @ mean.loss)[None, stops]
-        cost = f"{len(found)} recursion{'s' * (len(found) > 1)} of {T} steps, {clock.perf_counter() - self.began:.2g} s"
+        cost = f"{len(found)} recursion{'s' * (len(found) > 1)} of {T} steps, {self.budget.elapsed:.2g} s"
         observables = Observables(mean.Q[None, stops], mean.F[None, stops], loss, more)
         how = method or self.method
         result = as_trajectory("macro", task, stops, observables, levels=self.levels, seed=0, cost=cost, method=how)
         if averages:
             result.data.attrs["averages"] = averages
-        return result
-
-    def _labelled(self, result: Trajectory, error: dict[str, float]) -> Trajectory:
-        for name, value in error.items():
-            size = float(np.abs(result.data[name]).max())
-            result.data[name].attrs["accuracy"] = max(value, 1e-14 * max(size, 1e-3))
         return result

@@ -6,17 +6,13 @@ has random numbers of its own.
 
 from __future__ import annotations
 
-import os
 import time as clock
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from threadpoolctl import threadpool_limits
-from tqdm.auto import tqdm
 
 from ..averages import Method, method_for
 from ..interface.checks import array, whole
@@ -24,6 +20,7 @@ from ..interface.errors import InputError, NumericalError
 from ..problem.start import Start, joined
 from ..problem.statement import Problem
 from ..trajectory.dataset import STEPS, Trajectory, assemble
+from ..trajectory.independent_runs import Progress, simulate_in_threads
 from .data_matrices import ConditionedDataMatrix, DataMatrix, ExplicitDataMatrix
 from .descent import Descent, descend
 from .initial_weights import with_weights
@@ -142,48 +139,50 @@ def simulate(
     if numbers > 1e9:
         raise InputError(f"runs: {runs} runs would keep {numbers * 8e-9:.0f} GB; use fewer, or kernels=False")
     groups = run_groups(runs, process.numbers)
-    streams = np.random.SeedSequence([seed, STREAMS[scale]]).spawn(len(groups))
-    hidden = None if progress else True
-    bar = tqdm(total=runs * T, desc=scale, unit="step", unit_scale=True, delay=2, disable=hidden)
 
-    def tick(count: int) -> None:
-        bar.update(count)
+    def one(i: int, rng: np.random.Generator, progress: Progress) -> Descent:
+        matrices = process.matrices(task, groups[i], rng)
+        return descend(task, matrices, groups[i], rng, kernels=kernels, observe=lambda *_: progress.advance(groups[i]))
 
-    def one(i: int) -> Descent:
-        rng = np.random.Generator(np.random.SFC64(streams[i]))
-        with np.errstate(over="ignore", invalid="ignore"):  # a run that diverges is found by its size
-            return descend(
-                task, process.matrices(task, groups[i], rng), groups[i], rng, kernels=kernels,
-                observe=lambda *_: tick(groups[i]),
-            )  # fmt: skip
-
-    workers = min(len(groups), os.cpu_count() or 1)
-    with threadpool_limits(limits=1 if workers > 1 else None), ThreadPoolExecutor(workers) as pool, bar:
-        parts = list(pool.map(one, range(len(groups))))
+    parts = simulate_in_threads(
+        one, len(groups), stream=STREAMS[scale], seed=seed, name=scale, steps=runs * T, progress=progress,
+        blas_threads=1 if len(groups) > 1 else None,
+    )  # fmt: skip
     reached = min(part.loss.shape[1] for part in parts)
     seconds = clock.perf_counter() - began
     part_of = "" if task.batches is None else f"{task.algorithm.batch_samples(task.samples):,} of "
     cost = f"{runs} x {reached} steps on {part_of}{task.samples:,} samples, {seconds:.2g} s"
-    kept = stops[stops < reached]
-    Q, A, loss = (np.concatenate([getattr(p, name)[:, kept] for p in parts]) for name in ("Q", "A", "loss"))
-    more: dict[str, tuple[tuple[str, ...], Array]] = {}
-    if kernels:
-        dims = ("run", "component", "step", "step_", "student", "student_")
-        for name in ("V_theta", "V_omega"):
-            more[name] = (dims, np.concatenate([getattr(p, name)[:, :, :reached, :reached] for p in parts]))
-    result = None
+    kept, result = stops[stops < reached], None
     if kept.size:
-        observables = Observables(Q, A, loss, more)
+        observables = _joined(parts, kept, reached, kernels)
         result = as_trajectory(scale, task, kept, observables, levels=levels, seed=seed, cost=cost)
     if reached == T:
         assert result is not None
         return result
+    raise _trouble(scale, task, parts, reached, result)
+
+
+def _joined(parts: list[Descent], kept: NDArray[np.int64], reached: int, kernels: bool) -> Observables:
+    """What all groups recorded at the steps `kept`, of the steps before `reached`."""
+    Q, A, loss = (np.concatenate([getattr(p, name)[:, kept] for p in parts]) for name in ("Q", "A", "loss"))
+    dims: tuple[str, ...] = ("run", "component", "step", "step_", "student", "student_")
+    of_two_steps: dict[str, tuple[tuple[str, ...], Array]] = {
+        name: (dims, np.concatenate([getattr(p, name)[:, :, :reached, :reached] for p in parts]))
+        for name in (("V_theta", "V_omega") if kernels else ())
+    }
+    return Observables(Q, A, loss, of_two_steps)
+
+
+def _trouble(
+    scale: str, task: FullBatchTask, parts: list[Descent], reached: int, result: Trajectory | None
+) -> NumericalError:
+    """Why runs ended before step `reached`, with what came before as its partial result."""
     for part in parts:
         if part.stopped is not None and part.loss.shape[1] == reached:
             part.stopped.partial = result
-            raise part.stopped
+            return part.stopped
     worst = max(part.largest for part in parts)
-    raise NumericalError(
+    return NumericalError(
         f"{scale}: training diverged at step {reached}: an overlap Q reached {worst:.3g}; reduce rate (now "
         f"{task.algorithm.rate_text}), or stop earlier",
         quantity="Q",

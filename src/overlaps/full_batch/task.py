@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 
 from ..algorithms import FullBatch
 from ..compiled.functions import loop
-from ..data import Levels
 from ..data.inputs import apportion
 from ..interface.errors import InputError
 from ..problem.start import Start
@@ -136,7 +135,6 @@ class FullBatchTask:
     @property
     def data(self) -> Any:
         """The inputs, which the problem has checked."""
-        assert isinstance(self.problem.data, Levels)
         return self.problem.data
 
     @cached_property

@@ -43,7 +43,7 @@ from ..compiled.functions import kept
 from ..data import GaussianInputs
 from ..interface.checks import grid, number, steps
 from ..interface.errors import InputError
-from ..online.runs import schedule
+from ..online.recording import Stops
 from ..problem.statement import Problem
 from .contour import at_times
 from .levels import HUGE, AnySpectrum, levels, merged
@@ -189,9 +189,8 @@ def finite_size_error(
             f"rate: {rate:g} is at or above {limit:.6g}, where the mean error at size {int(n.sum())} diverges; lower it"
         )
     steps(float(t[-1]), int(n.sum()))
-    stops, place, share = schedule(t, int(n.sum()))
-    at = _recursion(p, n, count, rate, distance, stops)
-    return (1 - share) * at[place] + share * at[place + (share > 0)]
+    stops = Stops.at(t, int(n.sum()))
+    return stops.interpolated(_recursion(p, n, count, rate, distance, stops.steps)[None], t.size)[0]
 
 
 @kept(fastmath={"reassoc", "contract"})

@@ -197,6 +197,11 @@ def typical_teacher(problem: Problem) -> Array:
     """Overlaps per level of a random teacher at infinite size, T_b = φ_b I, (levels, M, M)."""
     if not isinstance(problem, Problem):
         raise InputError(f"problem: expected an overlaps.Problem, got {problem!r:.80}")
+    if problem.data.reads_latent:
+        raise InputError(
+            "data: a teacher that reads a latent has other overlaps with the inputs of each level; use draw, whose "
+            "start has them as T"
+        )
     M, fractions = problem.teacher_units, problem.data.fractions
     if fractions.size * M**2 > 2e8:
         raise InputError(

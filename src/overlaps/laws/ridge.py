@@ -86,4 +86,4 @@ def _felt(lam: Array, n: float, decay: float) -> float:
     # beyond this no eigenvalue can take more than decay leaves
     high = decay + float(lam.sum()) / n + 1e-300
     low = decay if decay > 0 else 1e-14 * high
-    return low if excess(low) >= 0 else float(brentq(excess, low, high, xtol=1e-15 * high))
+    return low if excess(low) >= 0 else float(brentq(excess, low, high, xtol=1e-15 * high))  # type: ignore[arg-type]

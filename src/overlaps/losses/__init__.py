@@ -6,9 +6,11 @@ to problems, specs and the tests of all losses without another line. Every loss 
     "gradient"     gradient(λ, ν, c, v, u, noise, dλ, dv)     writes ∂loss/∂λ into dλ and ∂loss/∂v into dv
     "value"        value(λ, ν, c, v, u, noise=0)              the loss of one sample
     "curvature"    curvature(λ, ν, c, v, u, λλ, λv, vv)       writes second derivatives, each (K, K)
+    "kinks"        kinks(λ, ν, c, v, u)                       changes its sign where derivatives of the loss jump; of
+                                                              losses of an output that have `kinks`
 
 with the fields λ of the student and ν of the teacher, the label c and the readouts v and u. All scales and spectra call
-these three and nothing else.
+these and nothing else.
 """
 
 from __future__ import annotations
@@ -16,7 +18,7 @@ from __future__ import annotations
 from ..interface.folder import chosen, things
 from .cross_entropy import CrossEntropy
 from .output import OutputLoss
-from .own import Loss, check_gradient
+from .own import Loss, check_gradient, known_kinks
 
 BUILT_IN: dict[str, OutputLoss | CrossEntropy] = things(__name__, "LOSS", besides=("output", "own"))
 
@@ -26,4 +28,4 @@ def loss(which: str | Loss) -> OutputLoss | CrossEntropy | Loss:
     return chosen("loss", which, Loss, BUILT_IN)
 
 
-__all__ = ["BUILT_IN", "CrossEntropy", "Loss", "OutputLoss", "check_gradient", "loss"]
+__all__ = ["BUILT_IN", "CrossEntropy", "Loss", "OutputLoss", "check_gradient", "known_kinks", "loss"]

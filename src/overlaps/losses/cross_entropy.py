@@ -17,6 +17,7 @@ class CrossEntropy:
 
     name: str = "cross-entropy"
     smooth: bool = True
+    kinks = None  # there are none
 
     def compiled(self, part: str, student: Activation | None, teacher: Activation | None) -> Any:
         """``"gradient"``, ``"value"`` or ``"curvature"``, compiled; there are no activations."""

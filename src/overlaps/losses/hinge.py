@@ -12,4 +12,8 @@ def slope(f: float, y: float) -> float:
     return -sign if sign * f < 1.0 else 0.0
 
 
-LOSS = OutputLoss("hinge", value, slope, bend=None, labels=(0, 1), signs=True)
+def kinks(f: float, y: float) -> float:
+    return (2.0 * max(y, 0.0) - 1.0) * f - 1.0
+
+
+LOSS = OutputLoss("hinge", value, slope, bend=None, labels=(0, 1), signs=True, kinks=kinks)

@@ -26,6 +26,7 @@ from ..interface.errors import InputError
 from ..online.runs import record, refuse_kernels
 from ..problem.start import Start
 from ..problem.statement import Problem
+from ..trajectory.budget import Budget
 from ..trajectory.dataset import Trajectory
 from . import theory
 from .runs import FixedRows
@@ -40,6 +41,7 @@ def solve(
     accuracy: float | None,
     method: str,
     system: str,
+    budget: Budget,
 ) -> Trajectory:
     """Macro: the mean over runs on this training set, at its size."""
     if system != "auto" or method != "auto" or accuracy is not None:

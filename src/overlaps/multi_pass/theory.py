@@ -26,8 +26,8 @@ from ..averages import method_for
 from ..compiled.functions import kept
 from ..data import Samples
 from ..interface.checks import steps
-from ..online.exact_mean import CHUNK, Linear, between, diverges, row_matrices, second_moments, state_rounding
-from ..online.runs import schedule
+from ..online.exact_mean import CHUNK, Linear, diverges, row_matrices, second_moments, state_rounding
+from ..online.recording import Stops
 from ..problem.start import Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory, assemble
@@ -92,14 +92,13 @@ def solve(problem: Problem, start: Start, times: Array, levels: bool) -> Traject
         np.zeros(N),
     )
     total = steps(float(times[-1]), N)
-    stops, place, share = schedule(times, N)
+    stops = Stops.at(times, N)
     Q, A = np.einsum("ib,jb->bij", W, W) / N, (W * rows.best).T[:, :, None] / np.sqrt(N)
-    moments = second_moments(given, problem.update, Q, A, stops)
-    means = _means(problem, start, rows, W, stops[: moments.reached])
+    moments = second_moments(given, problem.update, Q, A, stops.steps)
+    means = _means(problem, start, rows, W, stops.steps[: moments.reached])
     variances = N * moments.Q[: moments.reached] - np.einsum("tib,tjb->tbij", means, means)
 
     def trajectory(count: int) -> Trajectory:
-        at, part = place[:count], share[:count]
         omega, M = data.eigenvalues, means @ U.T  # in the principal axes of all rows
         Q_all = (np.einsum("b,tib,tjb->tij", omega, M, M) + np.einsum("b,tbij->tij", omega @ U**2, variances)) / N
         R_all = M @ (omega * B).T / N
@@ -110,12 +109,12 @@ def solve(problem: Problem, start: Start, times: Array, levels: bool) -> Traject
         training = 0.5 * (_form(Q_train, R_train, v) + float(lam @ rows.best**2) + rows.unexplained)
         n, tested = len(rows.rows), len(rows.test_rows)
         test = ((n + tested) * everywhere - n * training) / tested
-        Q_t, R_t, training, test = (between(x, at, part)[None] for x in (Q_all, R_all, training, test))
+        Q_t, R_t, training, test = (stops.interpolated(x[None], count) for x in (Q_all, R_all, training, test))
         blocks = None
         if levels:
             Q_levels = (np.einsum("tib,tjb->tbij", M, M) + np.einsum("lb,tbij->tlij", U**2, variances)) / N
             A_levels = np.einsum("tib,mb->tbim", M, B) / N
-            blocks = between(Q_levels, at, part)[None], between(A_levels, at, part)[None]
+            blocks = stops.interpolated(Q_levels[None], count), stops.interpolated(A_levels[None], count)
         result = assemble(
             "macro",
             problem,
@@ -137,7 +136,7 @@ def solve(problem: Problem, start: Start, times: Array, levels: bool) -> Traject
 
     if moments.diverged is None:
         return trajectory(times.size)
-    count = int(np.count_nonzero(place + (share > 0) < moments.reached))
+    count = int(np.count_nonzero(stops.last < moments.reached))
     raise diverges(problem, moments.diverged / N, N, trajectory(count) if count else None)
 
 

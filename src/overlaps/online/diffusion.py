@@ -34,7 +34,7 @@ from ..interface.errors import InputError, NumericalError
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
 from .motion import EquationOfMotion
-from .runs import Visit
+from .recording import Recorded
 
 Array = NDArray[np.float64]
 POINTS = 8  # log2 of the sample points per component, before mirroring; more where they have many coordinates
@@ -112,8 +112,8 @@ class Diffusion:
         self.knots = problem.update.knots
         self.scale = problem.update.noise * np.outer(parts.variances, start.eigenvalues * start.fractions)
 
-    def fresh(self, rng: np.random.Generator) -> Diffusion:
-        """A run from here with its own noise."""
+    def copy_with(self, rng: np.random.Generator) -> Diffusion:
+        """A copy of this run with noise of its own."""
         new = copy(self)
         new.rng, new.observations, new.y = rng, [], self.y.copy()
         return new
@@ -185,10 +185,10 @@ class Diffusion:
                 )
             Q[:, :, b] = along + (vectors * np.maximum(values, 0)) @ vectors.T
 
-    def visit(self, stops: NDArray[np.int64]) -> Visit:
-        """Go to each step of `stops` and record the overlaps there."""
+    def record(self, steps: NDArray[np.int64]) -> Recorded:
+        """Go to each of these steps and record the overlaps there."""
         Q, A, v = [], [], []
-        for stop in stops:
+        for stop in steps:
             left = (int(stop) - self.done) / self.size
             while left > 1e-12 and np.abs(self.y).max() < LIMIT:
                 left -= self._step(int(stop) / self.size - left, left)
@@ -198,4 +198,4 @@ class Diffusion:
             Q.append(np.moveaxis(q, -1, 0).copy())
             A.append(np.moveaxis(a, -1, 0).copy())
             v.append(readout.copy())
-        return Visit(np.array(Q), np.array(A), np.array(v))
+        return Recorded(np.array(Q), np.array(A), np.array(v))

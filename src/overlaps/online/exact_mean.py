@@ -37,7 +37,7 @@ from ..problem.network import Committee
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory, assemble
-from .runs import schedule
+from .recording import Stops
 
 Array = NDArray[np.float64]
 EXACT = "exact-mean"
@@ -212,12 +212,6 @@ def row_matrices(step: Matrices, v: Array) -> tuple[Array, Array]:
     return keep, (step.pull[:, :, None] * v).reshape(count, J * K)
 
 
-def between(seen: Array, place: NDArray[np.int64], share: Array) -> Array:
-    """Values (times, ...) from those at stops, linear between two steps; `place`, `share` are those of `schedule`."""
-    part = share.reshape(-1, *[1] * (seen.ndim - 1))
-    return (1 - part) * seen[place] + part * seen[place + (share > 0)]
-
-
 def solve_exact_mean(
     problem: Problem, start: Start, times: Array, levels: bool, extra: Callable[[Array], Array] | None = None
 ) -> Trajectory:
@@ -241,11 +235,11 @@ def solve_exact_mean(
         np.zeros(start.eigenvalues.size),
     )
     total = steps(float(times[-1]), size)
-    stops, place, share = schedule(times, size)
-    seen = second_moments(given, update, start.Q, start.A, stops, extra)
+    stops = Stops.at(times, size)
+    seen = second_moments(given, update, start.Q, start.A, stops.steps, extra)
 
     def trajectory(count: int) -> Trajectory:
-        at_Q, at_A = (between(x, place[:count], share[:count]) for x in (seen.Q, seen.A))
+        at_Q, at_A = (stops.interpolated(x[None], count)[0] for x in (seen.Q, seen.A))
         mean_Q, mean_R = (np.einsum("b,tbij->tij", start.eigenvalues, x)[None] for x in (at_Q, at_A))
         v = np.broadcast_to(start.v, (1, count, K))
         cost = f"{total:,} steps of the exact mean, {clock.perf_counter() - began:.2g} s"
@@ -260,7 +254,7 @@ def solve_exact_mean(
 
     if seen.diverged is None:
         return trajectory(times.size)
-    count = int(np.count_nonzero(place + (share > 0) < seen.reached))
+    count = int(np.count_nonzero(stops.last < seen.reached))
     raise diverges(problem, seen.diverged / size, size, trajectory(count) if count else None)
 
 

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..compiled.functions import kept, loop
-from ..compiled.symbols import njit
+from ..compiled.symbols import inlined, njit
 from ..data.square_roots import coordinates
 from ..interface.errors import InputError, unknown
 from ..problem.start import Start
@@ -35,7 +35,8 @@ from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
 from .draws import component
 from .labelled_rows import by_equivalent
-from .runs import Run, Visit, record, refuse_kernels
+from .recording import Recorded, Run
+from .runs import record, refuse_kernels
 from .steps import move_readout
 
 Array = NDArray[np.float64]
@@ -73,44 +74,45 @@ class Chance(NamedTuple):
     u: Array
 
 
-@njit
-def _rotate(X, i, j, c, s, first):  # pragma: no cover - compiled
-    """Columns (i, j) of X ← (c X_i + s X_j, c X_j − s X_i), rows from `first` on."""
-    for row in range(first, X.shape[0]):
-        p, q = X[row, i], X[row, j]
-        X[row, i] = c * p + s * q
-        X[row, j] = c * q - s * p
+@inlined
+def _rotate(X, b, i, j, c, s, first):  # pragma: no cover - compiled
+    """Columns (i, j) of X[b] ← (c X_i + s X_j, c X_j − s X_i), rows from `first` on."""
+    for row in range(first, X.shape[1]):
+        p, q = X[b, row, i], X[b, row, j]
+        X[b, row, i] = c * p + s * q
+        X[b, row, j] = c * q - s * p
 
 
-@njit
-def _clear(X, row, i, j):  # pragma: no cover - compiled
-    """Rotate columns i and j so that entry j of a row becomes zero; rows above are zero in both."""
-    r = np.sqrt(X[row, i] ** 2 + X[row, j] ** 2)
+@inlined
+def _clear(X, b, row, i, j):  # pragma: no cover - compiled
+    """Rotate columns i and j of X[b] so that entry j of a row becomes zero; rows above are zero in both."""
+    r = np.sqrt(X[b, row, i] ** 2 + X[b, row, j] ** 2)
     if r > 0.0:
-        _rotate(X, i, j, X[row, i] / r, X[row, j] / r, row)
-        X[row, j] = 0.0
+        _rotate(X, b, i, j, X[b, row, i] / r, X[b, row, j] / r, row)
+        X[b, row, j] = 0.0
 
 
-@njit
-def _fold(X, y, delta, step):  # pragma: no cover - compiled
-    """Lower-triangular X' with X' X'ᵀ = (X − step δ yᵀ)(X − step δ yᵀ)ᵀ, in place; X (K, ≥ K+1), column K zero.
+@inlined
+def _fold(X, z, b, F, delta, step):  # pragma: no cover - compiled
+    """Lower-triangular X' with X' X'ᵀ = (X − step δ yᵀ)(X − step δ yᵀ)ᵀ, in place, for X = X[b] (K, ≥ K+1).
 
-    y (K+1) is turned into |y| e_1 by rotations from the end, and the superdiagonal they leave is rotated away.
+    Column K is zero. y = z[b, F:] (K+1) is turned into |y| e_1 by rotations from the end, and the superdiagonal that
+    they leave is rotated away. Level b is an index, since a view of it in every step would cost as much as both.
     """
-    K = X.shape[0]
+    K = X.shape[1]
+    length = z[b, F + K]
     for j in range(K - 1, -1, -1):
-        r = np.sqrt(y[j] ** 2 + y[j + 1] ** 2)
+        r = np.sqrt(z[b, F + j] ** 2 + length**2)
         if r > 0.0:
-            c, s = y[j] / r, y[j + 1] / r
-            _rotate(X, j, j + 1, c, s, j)
-            y[j], y[j + 1] = r, 0.0
+            _rotate(X, b, j, j + 1, z[b, F + j] / r, length / r, j)
+        length = r
     for k in range(K):
-        X[k, 0] -= step * delta[k] * y[0]
+        X[b, k, 0] -= step * delta[k] * length
     for j in range(K):
-        _clear(X, j, j, j + 1)
+        _clear(X, b, j, j, j + 1)
 
 
-@njit(inline="always")
+@inlined
 def _draw(chance, frame, c, z, outside, lam, nu, rng):  # pragma: no cover - compiled
     """An input of component c: its coordinates z (B, R+F+1) in the frame, and the fields of students and teachers.
 
@@ -130,15 +132,19 @@ def _draw(chance, frame, c, z, outside, lam, nu, rng):  # pragma: no cover - com
         if means > 0:
             for j in range(common):
                 z[b, j] += fixed[b, M + c, j]
-        for m in range(M):
+        for m in range(M):  # sums are kept in registers: an array could be any other in memory
+            total = 0.0
             for j in range(common):
-                nu[m] += fixed[b, m, j] * z[b, j]
+                total += fixed[b, m, j] * z[b, j]
+            nu[m] += total
         for k in range(K):
+            total = 0.0
             for j in range(common):
-                lam[k] += span[b, k, j] * z[b, j]
+                total += span[b, k, j] * z[b, j]
             if rest[b] > 0:
                 for j in range(k + 1):
-                    lam[k] += residual[b, k, j] * z[b, F + j]
+                    total += residual[b, k, j] * z[b, F + j]
+            lam[k] += total
         if outside and rest[b] > 0:
             z[b, n] = noisy * np.sqrt(2.0 * rng.standard_gamma(0.5 * rest[b]))
 
@@ -170,7 +176,7 @@ def _single(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no cov
                     for k in range(K):
                         for j in range(K):
                             residual[b, k, j] *= keep
-                _fold(residual[b], z[b, F:], dlam, pull)
+                _fold(residual, z, b, F, dlam, pull)
         keep, pull = keeps_readout[s, 0, 0], pulls_readout[s, 0] / size
         if pull != 0.0:  # as `move_readout`, without views of arrays, which cost as much as a step
             for k in range(K):
@@ -260,7 +266,7 @@ def _batches(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no co
             _move(X[:, R:], keep, pull, outside, moved)
             for row in range(R):
                 for j in range(row + 1, R + new):
-                    _clear(X, row, row, j)
+                    _clear(frame.residual, b, row, row, j)
         move_readout(v, total_dv, size, step.keep_readout[s], step.pull_readout[s])
 
 
@@ -291,7 +297,7 @@ class Chain:
     rng: np.random.Generator
     observations: list[dict[str, Array]]
     measures = ()
-    chunk = 50_000  # steps between looks at progress and divergence
+    chunk = 50_000  # steps between two reports of progress, when divergence is looked for
 
     def __init__(self, problem: Problem, start: Start) -> None:
         assert start.size is not None and start.dimensions is not None
@@ -318,29 +324,31 @@ class Chain:
             else:
                 span[b, :K, :n] = rows[F:]
         # two functions, since a first answer waits for the one that it needs to be compiled
-        self.way = _single if self.update.batch == 1 and J == 1 else _batches
+        self.take_steps = _single if self.update.batch == 1 and J == 1 else _batches
         self.frame = Frame(fixed, span, residual, width, rest, np.sqrt(start.eigenvalues))
         self.done = 0
 
-    def fresh(self, rng: np.random.Generator) -> Chain:
-        """A run from here with its own samples."""
+    def copy_with(self, rng: np.random.Generator) -> Chain:
+        """A copy of this run with samples of its own."""
         new = copy(self)
         new.rng, new.observations, new.v = rng, [], self.v.copy()
         new.frame = self.frame._replace(span=self.frame.span.copy(), residual=self.frame.residual.copy())
         return new
 
-    def visit(self, stops: NDArray[np.int64]) -> Visit:
-        """Go to each step of `stops` and record the overlaps there."""
+    def record(self, steps: NDArray[np.int64]) -> Recorded:
+        """Go to each of these steps and record the overlaps there."""
         B, F, _ = self.frame.fixed.shape
-        K, n = self.v.shape[1], stops.size
+        K, n = self.v.shape[1], steps.size
         Q, A, V = np.empty((n, B, K, K)), np.empty((n, B, K, F)), np.empty((n, K))
-        for i, stop in enumerate(stops):
-            steps = self.update.steps(self.done, int(stop) - self.done, self.size)
-            self.way(self.kernel, self.chance, self.frame, self.v, steps, self.update.batch, float(self.size), self.rng)
+        for i, stop in enumerate(steps):
+            matrices = self.update.steps(self.done, int(stop) - self.done, self.size)
+            self.take_steps(
+                self.kernel, self.chance, self.frame, self.v, matrices, self.update.batch, float(self.size), self.rng
+            )
             self.done = int(stop)
             _overlaps(self.frame, Q[i], A[i])
             V[i] = self.v[0]
-        return Visit(Q, A, V)
+        return Recorded(Q, A, V)
 
 
 def sample(

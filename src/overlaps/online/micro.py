@@ -25,23 +25,24 @@ from ..interface.errors import InputError
 from ..problem.start import Start, block_overlaps, fixed_rows
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
-from .runs import Observed, Visit, record, refuse_kernels
+from .recording import Observed, Recorded
+from .runs import record, refuse_kernels
 from .steps import BLOCK, Sampler, Task, blocked, direct, given, mean_loss, redraw
 from .strong_mixture import latent_inputs
 
 Array = NDArray[np.float64]
-BLOCKED_FROM = 12  # student units from which blocks are faster (make bench measures it)
+BLOCKED_FROM = 40  # student units from which blocks are a third faster or so (make bench measures it)
 AHEAD = 128  # inputs of a hidden manifold made by one matrix product
 
 
-class Watcher(Protocol):
-    """What looks at one run: from weights W (K, N) and readout v (K,) to arrays of fixed names and shapes."""
+class RunObserver(Protocol):
+    """What observes one run: from weights W (K, N) and readout v (K,) to arrays of fixed names and shapes."""
 
-    def look(self, W: Array, v: Array) -> dict[str, Array]: ...
+    def observe(self, W: Array, v: Array) -> dict[str, Array]: ...
 
 
 class Observer(Protocol):
-    """What to look at along training.
+    """What to observe along training.
 
     times: when, or None for all times of the run.
     """
@@ -50,17 +51,13 @@ class Observer(Protocol):
     def times(self) -> ArrayLike | None: ...
 
     def variables(self, problem: Problem, start: Start) -> dict[str, tuple[str, ...]]:
-        """Dimensions of each array that a watcher brings back."""
+        """Dimensions of each array that an observer of a run returns."""
         ...
 
     def begin(
-        self,
-        problem: Problem,
-        start: Start,
-        redraw: Callable[[int], tuple[Array, NDArray[Any]]],
-        seed: int,
-    ) -> Watcher:
-        """A watcher of one run; `redraw(count)` gives the first inputs and labels that the run trains on."""
+        self, problem: Problem, start: Start, redraw: Callable[[int], tuple[Array, NDArray[Any]]], seed: int
+    ) -> RunObserver:
+        """An observer of one run; `redraw(count)` gives the first inputs and labels that the run trains on."""
         ...
 
 
@@ -69,10 +66,14 @@ class Weights:
 
     rng: np.random.Generator
     observations: list[dict[str, Array]]
-    watcher: Watcher | None = None
+    run_observer: RunObserver | None = None
 
     def __init__(
-        self, problem: Problem, start: Start, observer: Observer | None = None, watched: frozenset[int] = frozenset()
+        self,
+        problem: Problem,
+        start: Start,
+        observer: Observer | None = None,
+        observed_steps: frozenset[int] = frozenset(),
     ) -> None:
         assert start.student is not None and start.teacher is not None
         assert start.means is not None and start.dimensions is not None
@@ -96,22 +97,24 @@ class Weights:
         self.value = None if rows is None else problem.value
         self.measures: tuple[str, ...] = () if self.value is None else ("error",)
         self.problem, self.start, self.observer = problem, start, observer
-        self.watched = watched
+        self.observed_steps = observed_steps
         self.done = 0
         simple = J == 1 and self.update.batch == 1
-        self.way = blocked if simple and K >= BLOCKED_FROM else direct
-        # a few tenths of a second between looks at progress and divergence, and not too many matrices of steps
+        self.take_steps = blocked if simple and K >= BLOCKED_FROM else direct
+        # a few tenths of a second between two reports of progress, and not too many matrices of steps
         self.chunk = min(100_000, max(BLOCK, 100_000_000 // (self.update.batch * N * (2 * K + start.u.size))))
 
-    def fresh(self, rng: np.random.Generator) -> Weights:
-        """A run from here with its own samples."""
+    def copy_with(self, rng: np.random.Generator) -> Weights:
+        """A copy of this run with samples of its own."""
         new = copy(self)
         new.rng, new.observations = rng, []
         new.W, new.v = self.W.copy(), self.v.copy()
         if self.observer is not None:
             first = deepcopy(rng)
             seed = int(np.random.SeedSequence(first.bit_generator.seed_seq.generate_state(4)).generate_state(1)[0])
-            new.watcher = self.observer.begin(self.problem, self.start, lambda count: self._inputs(first, count), seed)
+            new.run_observer = self.observer.begin(
+                self.problem, self.start, lambda count: self._inputs(first, count), seed
+            )
         return new
 
     def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[Any]]:
@@ -127,23 +130,23 @@ class Weights:
     def advance(self, steps: int) -> None:
         """Take that many steps."""
         matrices = self.update.steps(self.done, steps, self.W.shape[2])
-        self.way(self.kernel, self.sampler, self.task, self.W, self.v, matrices, self.update.batch, self.rng)
+        self.take_steps(self.kernel, self.sampler, self.task, self.W, self.v, matrices, self.update.batch, self.rng)
         self.done += steps
 
-    def visit(self, stops: NDArray[np.int64]) -> Visit:
-        """Go to each step of `stops` and record the overlaps there, and the error where it is that of real samples."""
-        K, F, B, n = self.W.shape[1], len(self.fixed), self.dimensions.size, stops.size
+    def record(self, steps: NDArray[np.int64]) -> Recorded:
+        """Go to each of these steps and record the overlaps there, and the error where it is that of real samples."""
+        K, F, B, n = self.W.shape[1], len(self.fixed), self.dimensions.size, steps.size
         Q, A, V = np.empty((n, B, K, K)), np.empty((n, B, K, F)), np.empty((n, K))
         measured = {name: np.empty(n) for name in self.measures}
-        for i, stop in enumerate(stops):
+        for i, stop in enumerate(steps):
             self.advance(int(stop) - self.done)
             Q[i], A[i], _ = block_overlaps(self.turned(self.W[0]), self.fixed, self.dimensions)
             V[i] = self.v[0]
-            if self.watcher is not None and int(stop) in self.watched:
-                self.observations.append(self.watcher.look(self.W[0], self.v[0]))
+            if self.run_observer is not None and int(stop) in self.observed_steps:
+                self.observations.append(self.run_observer.observe(self.W[0], self.v[0]))
             for name in self.measures:
                 measured[name][i] = self.measure(name)
-        return Visit(Q, A, V, measured)
+        return Recorded(Q, A, V, measured)
 
     def measure(self, name: str) -> float:
         """The error, which is the mean of the loss over all rows."""
@@ -158,36 +161,42 @@ class HiddenWeights(Weights):
     """One training run on a hidden manifold."""
 
     def __init__(
-        self, problem: Problem, start: Start, observer: Observer | None = None, watched: frozenset[int] = frozenset()
+        self,
+        problem: Problem,
+        start: Start,
+        observer: Observer | None = None,
+        observed_steps: frozenset[int] = frozenset(),
     ) -> None:
-        super().__init__(problem, start, observer, watched)
+        super().__init__(problem, start, observer, observed_steps)
         _, K, N = self.W.shape
         self.realised = latent_inputs(problem).at(N)
         self.how = method_for(problem, start.u)
         self.measures = ("error",) if problem.data.has_means else ()
         batch = self.update.batch
-        self.ahead = -(-AHEAD // batch) * batch  # whole batches
+        self.block_size = -(-AHEAD // batch) * batch  # whole batches
         self.chunk = min(100_000, max(AHEAD, 100_000_000 // (batch * N * (self.realised.D + 2 * K))))
 
-    def fresh(self, rng: np.random.Generator) -> Weights:
-        new = super().fresh(rng)
+    def copy_with(self, rng: np.random.Generator) -> Weights:
+        new = super().copy_with(rng)
         assert isinstance(new, HiddenWeights)
         new.block, new.used = new._block(rng), 0
         return new
 
     def _block(self, rng: np.random.Generator) -> tuple[Array, Array, NDArray[np.int64], Array]:
         """Inputs, teacher fields, labels and noise on the targets of the next steps."""
-        X, Y, labels = self.realised.draw(rng, self.ahead, self.task.B)
-        shifts = self.task.noise * rng.standard_normal(self.ahead) if self.task.noise else np.zeros(self.ahead)
+        X, Y, labels = self.realised.draw(rng, self.block_size, self.task.B)
+        shifts = (
+            self.task.noise * rng.standard_normal(self.block_size) if self.task.noise else np.zeros(self.block_size)
+        )
         return X, Y, labels, shifts
 
     def advance(self, steps: int) -> None:
         batch = self.update.batch
         while steps:
             # whole blocks are drawn, so that a run does not depend on where it is recorded
-            if self.used == self.ahead:
+            if self.used == self.block_size:
                 self.block, self.used = self._block(self.rng), 0
-            count = min(steps, (self.ahead - self.used) // batch)
+            count = min(steps, (self.block_size - self.used) // batch)
             X, Y, labels, shifts = (part[self.used : self.used + count * batch] for part in self.block)
             matrices = self.update.steps(self.done, count, self.W.shape[2])
             given(self.kernel, X, Y, labels, shifts, self.task.u, self.W, self.v, matrices, batch)
@@ -197,7 +206,7 @@ class HiddenWeights(Weights):
 
     def _inputs(self, rng: np.random.Generator, count: int) -> tuple[Array, NDArray[Any]]:
         rng = deepcopy(rng)
-        blocks = [self._block(rng) for _ in range(-(-count // self.ahead))]
+        blocks = [self._block(rng) for _ in range(-(-count // self.block_size))]
         return np.concatenate([b[0] for b in blocks])[:count], np.concatenate([b[2] for b in blocks])[:count]
 
     def measure(self, name: str) -> float:
@@ -226,9 +235,9 @@ def train(
         raise InputError(
             "start: micro needs weights; use draw or Start.from_weights (sample gives the same law from overlaps)"
         )
-    observed, watched = None, frozenset[int]()
+    observed, observed_steps = None, frozenset[int]()
     if observe is not None:
-        observed, watched = _observed(observe, problem, start, grid(times))
+        observed, observed_steps = _observed(observe, problem, start, grid(times))
     try:
         problem.data.check_theory(start.size)
     except InputError as error:
@@ -236,7 +245,7 @@ def train(
             f"error is the Gaussian average of these weights, which is not that of the inputs: {error}", stacklevel=4
         )
     kind = HiddenWeights if problem.data.reads_latent else Weights
-    run = kind(problem, start, observe, watched)
+    run = kind(problem, start, observe, observed_steps)
     return record("micro", run, problem, start, times, runs, seed, levels=levels, progress=progress, observed=observed)
 
 

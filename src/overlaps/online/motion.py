@@ -83,8 +83,6 @@ class EquationOfMotion:
         self.total_T, self.teacher_means = start.teacher_fields
         self.until = np.inf  # the end of the stretch of time in which the rates are smooth
         self.constant = None if self.update.changes else self.update.flow(0.0)
-        # a quadrature with a kink in it makes the right-hand side jump, and the solver's steps endless
-        self.budget = 10**8 if isinstance(method, ClosedForm) else 30_000
         self.closed = self._closed()
 
     def _closed(self) -> Closed | None:

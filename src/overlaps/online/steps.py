@@ -61,11 +61,11 @@ def _dot(a, b):  # pragma: no cover - compiled
 
 
 @njit(fastmath={"contract"})
-def _move(W, v, gradient, slopes, dv, keep, pull, keep_readout, pull_readout, fresh):  # pragma: no cover - compiled
+def _move(W, v, gradient, slopes, dv, keep, pull, keep_readout, pull_readout, moved):  # pragma: no cover - compiled
     """One step of W (J, K, N) and v (J, K), in place.
 
     The gradient of unit k is slopes[k] times row k of `gradient`, or its only row; that of the readout is dv/N.
-    fresh (J, N): workspace.
+    moved (J, N): workspace.
     """
     J, K, N = W.shape
     for k in range(K):
@@ -78,14 +78,14 @@ def _move(W, v, gradient, slopes, dv, keep, pull, keep_readout, pull_readout, fr
         for j in range(J):
             p = pull[j] * slopes[k]
             for i in range(N):
-                fresh[j, i] = -p * g[i]
+                moved[j, i] = -p * g[i]
             for l in range(J):
                 a = keep[j, l]
                 for i in range(N):
-                    fresh[j, i] += a * W[l, k, i]
+                    moved[j, i] += a * W[l, k, i]
         for j in range(J):
             for i in range(N):
-                W[j, k, i] = fresh[j, i]
+                W[j, k, i] = moved[j, i]
     move_readout(v, dv, N, keep_readout, pull_readout)
 
 
@@ -115,7 +115,7 @@ def direct(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover -
     P, table = len(sampler.means), len(sampler.rows)
     labelled = table > 1 and len(sampler.labels) == table
     lam, nu, x = np.empty(K), np.empty(M), np.empty((1, N))
-    dlam, dv, fresh = np.empty(K), np.empty(K), np.empty((J, N if J > 1 else 0))
+    dlam, dv, moved = np.empty(K), np.empty(K), np.empty((J, N if J > 1 else 0))
     total, total_dv, ones = np.empty((K, N if batch > 1 else 0)), np.empty(K), np.full(K, 1.0 / batch)
     unit = 1.0 / np.sqrt(N)
     for s in range(len(step.pull)):
@@ -156,9 +156,9 @@ def direct(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover -
                         total[k, i] += dlam[k] * x[0, i]
         matrices = step.keep[s], step.pull[s], step.keep_readout[s], step.pull_readout[s]
         if batch > 1:
-            _move(W, v, total, ones, total_dv, *matrices, fresh)
+            _move(W, v, total, ones, total_dv, *matrices, moved)
         else:
-            _move(W, v, x, dlam, dv, *matrices, fresh)
+            _move(W, v, x, dlam, dv, *matrices, moved)
 
 
 @loop(nogil=True, fastmath={"contract"})
@@ -170,7 +170,7 @@ def given(kernel, X, Y, labels, shifts, u, W, v, step, batch):  # pragma: no cov
     J, K, N = W.shape
     lam, dlam, dv = np.empty(K), np.empty(K), np.empty(K)
     total, total_dv, ones = np.empty((K, N)), np.empty(K), np.full(K, 1.0 / batch)
-    fresh = np.empty((J, N if J > 1 else 0))
+    moved = np.empty((J, N if J > 1 else 0))
     unit = 1.0 / np.sqrt(N)
     for s in range(len(step.pull)):
         total[:] = 0.0
@@ -185,7 +185,7 @@ def given(kernel, X, Y, labels, shifts, u, W, v, step, batch):  # pragma: no cov
                 for i in range(N):
                     total[k, i] += g * X[n, i]
         _move(
-            W, v, total, ones, total_dv, step.keep[s], step.pull[s], step.keep_readout[s], step.pull_readout[s], fresh
+            W, v, total, ones, total_dv, step.keep[s], step.pull[s], step.keep_readout[s], step.pull_readout[s], moved
         )
 
 

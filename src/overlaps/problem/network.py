@@ -33,7 +33,7 @@ class Committee:
     train_readout: bool = False
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "units", whole("units", self.units, least=1, most=10**6))
+        object.__setattr__(self, "units", whole("units", self.units, least=1, most=10**4))
         own = self.activation
         # a built-in passed as an object is the same network as one passed by name
         if isinstance(own, Activation) and BUILT_IN.get(own.name) is own:

@@ -14,11 +14,12 @@ overlaps alone; given one start, all three begin at the same point.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..data import HiddenManifold, TeacherFields
+from ..data import TeacherFields
 from ..interface.checks import array, number, whole
 from ..interface.errors import InputError
 from .statement import Problem
@@ -148,7 +149,7 @@ class Start:
         """
         if problem.learns_rows:
             raise InputError("Q: a start on labelled rows has weights; use draw, or Start.from_weights")
-        if isinstance(problem.data, HiddenManifold):
+        if problem.data.reads_latent:
             return cls._of_fields(problem, Q, R, T, size, student_readout, teacher_readout, (m, teacher_m))
         K, M, levels = problem.student.units, problem.teacher_units, problem.data.eigenvalues.size
         if M and (R is None or T is None):
@@ -201,8 +202,8 @@ class Start:
         teacher_readout: ArrayLike | None,
         means: tuple[ArrayLike | None, ArrayLike | None],
     ) -> Start:
-        data, K, M = problem.data, problem.student.units, problem.teacher_units
-        assert isinstance(data, HiddenManifold)
+        K, M = problem.student.units, problem.teacher_units
+        data: Any = problem.data  # which reads a latent
         if size is not None or data.has_means or any(part is not None for part in means):
             raise InputError(
                 "size: overlaps alone describe a hidden manifold of infinite size whose inputs have mean zero; for a "
@@ -220,8 +221,8 @@ class Start:
         v, u = _readouts(problem, student_readout, teacher_readout)
         own = student_readout is not None or teacher_readout is not None
         latent = TeacherFields(blocks[2], np.zeros((M, 0)))
-        shares = data.typical(*blocks)
-        return cls(*shares, v, u, data.fractions, data.eigenvalues, own_readouts=own, latent=latent)
+        Q_levels, A, G = data.typical(*blocks)
+        return cls(Q_levels, A, G, v, u, data.fractions, data.eigenvalues, own_readouts=own, latent=latent)
 
     def at_size(self, problem: Problem, size: int) -> Start:
         """The same overlaps at another size, without weights: what finite-size scaling starts from."""

@@ -33,16 +33,14 @@ from ..data import (
     GaussianInputs,
     GaussianMixture,
     HiddenManifold,
-    Isotropic,
     LatentMixture,
-    Levels,
     Samples,
     StudentInputs,
 )
 from ..interface import spec
 from ..interface.checks import number
 from ..interface.errors import InputError
-from ..losses import CrossEntropy, Loss, OutputLoss, check_gradient, loss
+from ..losses import CrossEntropy, Loss, OutputLoss, check_gradient, known_kinks, loss
 from .network import Committee, Softmax
 from .origin import largest_pull
 
@@ -118,7 +116,7 @@ class Problem:
         object.__setattr__(self, "label_noise", number("label_noise", self.label_noise, least=0))
         if self.learns_rows:
             self._check_rows()
-        self._check_algorithm()
+        self.algorithm.check_problem(self.data, self.student.train_readout)
         self._check_loss()
         self._warn_of_decay()
 
@@ -132,32 +130,6 @@ class Problem:
             raise InputError(
                 f"loss: labelled rows are learned by the square loss of a Committee, got {self.loss!r:.40} with "
                 f"{type(self.student).__name__}; use loss='square' and Committee"
-            )
-
-    def _check_algorithm(self) -> None:
-        data = self.data
-        if isinstance(self.algorithm, MultiPass) and not self.learns_rows:
-            raise InputError(
-                f"algorithm: MultiPass goes through labelled rows again and again, got {type(data).__name__}"
-                f"{' without labels' * isinstance(data, Samples)}; use Samples(X, y), or OnlineSGD or FullBatch"
-            )
-        if not isinstance(self.algorithm, FullBatch):
-            if isinstance(data, GaussianMixture) and not data.one_covariance:
-                raise InputError(
-                    "variance: one per component and level is for FullBatch; the online equations take one covariance "
-                    "for all components, times a variance of each: give one number per component"
-                )
-            return
-        if not isinstance(data, Levels) and not self.learns_rows:
-            raise InputError(
-                f"algorithm: FullBatch needs Gaussian inputs or labelled rows, got {type(data).__name__}; use "
-                "GaussianMixture, GaussianInputs (of a data set: GaussianInputs(Spectrum.from_data(...))) or "
-                "Samples(X, y), or OnlineSGD"
-            )
-        if self.student.train_readout:
-            raise InputError(
-                "train_readout: FullBatch trains the first layer, by methods that are linear in its gradients; use "
-                "train_readout=False, or OnlineSGD"
             )
 
     def _check_loss(self) -> None:
@@ -207,7 +179,7 @@ class Problem:
     def _warn_of_decay(self) -> None:
         """Warn where decay shrinks all weights to zero, whatever the data say (see `overlaps.problem.origin`)."""
         data, student, decay = self.data, self.student, self.algorithm.decay
-        if not (isinstance(data, GaussianMixture) and isinstance(data.spectrum, Isotropic)):
+        if not (data.labelled and data.is_gaussian and np.array_equal(data.eigenvalues, [1.0])):
             return
         if not (isinstance(student, Committee) and student.train_readout and student.activation == "relu"):
             return
@@ -266,12 +238,7 @@ class Problem:
 
     @property
     def update(self) -> Update:
-        """The step of a one-pass algorithm, with the rates of both layers; full batches have none."""
-        if isinstance(self.algorithm, FullBatch):
-            raise InputError(
-                f"algorithm: this is for one-pass training, got {type(self.algorithm).__name__}; use OnlineSGD or "
-                "GradientFlow, or solve"
-            )
+        """The step of a one-pass algorithm, with the rates of both layers; full batches refuse, they have none."""
         return self.algorithm.update(self.student.train_readout)
 
     def plain_sgd(self, who: str) -> PlainSGD:
@@ -280,7 +247,7 @@ class Problem:
         who: what asks for them; any other algorithm is refused in its name.
         """
         algorithm = self.algorithm
-        if not algorithm.plain or isinstance(algorithm, FullBatch):
+        if not algorithm.plain:
             raise InputError(
                 f"algorithm: {who} is for one-pass SGD or gradient flow at constant rates, one sample a step and no "
                 f"momentum, got {' '.join(repr(algorithm).split()):.120}; use solve"
@@ -335,6 +302,19 @@ class Problem:
     def curvature(self) -> Any:
         """The compiled second derivatives of the loss, ``curvature(λ, ν, c, v, u, λλ, λv, vv)``."""
         return self._compiled("curvature")
+
+    @property
+    def kinks(self) -> tuple[tuple[tuple[float, ...], ...], Any]:
+        """Where the loss is not smooth: places in each of the K+M fields, and a function of all of them or None.
+
+        The latter is compiled, ``kinks(λ, ν, c, v, u)``, and changes its sign at kinks that several fields share.
+        """
+        law, M = self.law, self.teacher_units
+        if isinstance(law, Loss):
+            return known_kinks(law, self.student.units, M)
+        networks = [self.student] * self.student.units + ([] if self.teacher is None else [self.teacher] * M)
+        places = tuple(network.g.kinks if isinstance(network, Committee) else () for network in networks)
+        return places, None if law.kinks is None else self._compiled("kinks")
 
     def to_toml(self) -> str:
         """The problem as TOML; `from_toml` reads back an equal one."""

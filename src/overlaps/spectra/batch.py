@@ -17,11 +17,11 @@ Batch(2 samples of 2 inputs, labels 0 to 1)
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..data import Levels, Samples
 from ..interface.checks import array, whole
 from ..interface.errors import InputError
 from ..problem.start import Start
@@ -60,17 +60,16 @@ class Batch:
         """Fresh samples of the inputs of `problem` at the size of `start`, as many as `samples`."""
         start.check_fits(problem)
         samples, rng = whole("samples", samples, least=1), np.random.default_rng(whole("seed", seed, least=0))
-        data = problem.data
+        data: Any = problem.data
         check_inputs(problem)
-        if isinstance(data, Samples):
-            return cls(data.rows[rng.integers(0, len(data.rows), samples)])
+        if data.table is not None:
+            return cls(data.table[rng.integers(0, len(data.table), samples)])
         if start.size is None:
             raise InputError("start: samples have a size, this start has none; use draw, or size= in from_overlaps")
         if samples * start.size > 1e9:
             raise InputError(
                 f"samples: {samples} of {start.size} inputs each are {samples * start.size * 8e-9:.0f} GB; use fewer"
             )
-        assert isinstance(data, Levels)
         weights, _, labels = data.components
         components = rng.choice(weights.size, samples, p=weights)
         X = rng.standard_normal((samples, start.size))

@@ -42,7 +42,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled.functions import loop
-from ..data import GaussianMixture
 from ..interface.checks import whole
 from ..interface.errors import InputError
 from ..losses import Loss
@@ -294,7 +293,7 @@ def check_batch(problem: Problem, batch: Batch, size: int) -> None:
         raise InputError(
             f"inputs: {n} samples of {K} units have {n * K * K * 16e-9:.0f} GB of second derivatives; use fewer samples"
         )
-    read = problem.teacher is None or (isinstance(problem.loss, Loss) and isinstance(problem.data, GaussianMixture))
+    read = problem.teacher is None or (isinstance(problem.loss, Loss) and problem.data.labelled)
     if read and batch.labels is None:
         raise InputError(
             "labels: expected one for every sample, as the loss of this problem reads them, got none; use "

@@ -58,7 +58,7 @@ Array = NDArray[np.float64]
 
 
 class Counts(NamedTuple):
-    """What an observer looks at in a problem: units, pairs of each, pairs of the readout (0: none), samples."""
+    """What an observer observes of a problem: units, pairs of each, pairs of the readout (0: none), samples."""
 
     units: list[int]
     pairs: int
@@ -136,8 +136,8 @@ class Observer:
 
     def begin(
         self, problem: Problem, start: Start, redraw: Callable[[int], tuple[Array, NDArray[np.int64]]], seed: int
-    ) -> Watcher:
-        """A watcher of one run; `redraw(count)` gives the first inputs and labels that the run trains on."""
+    ) -> RunObserver:
+        """An observer of one run; `redraw(count)` gives the first inputs and labels that the run trains on."""
         counts = self._counts(problem, start)
         if self.source == "train":
             batch = Batch(*redraw(counts.samples))
@@ -145,7 +145,7 @@ class Observer:
             batch = Batch.draw(problem, start, counts.samples, seed)
         assert start.student is not None
         check_batch(problem, batch, start.student.shape[1])
-        return Watcher(self, problem, start, batch, counts)
+        return RunObserver(self, problem, start, batch, counts)
 
     def _counts(self, problem: Problem, start: Start) -> Counts:
         check_inputs(problem)
@@ -167,7 +167,7 @@ class Observer:
         return Counts(units, count, readout, samples)
 
 
-class Watcher:
+class RunObserver:
     """Follows the eigenpairs of one run."""
 
     def __init__(self, observer: Observer, problem: Problem, start: Start, batch: Batch, counts: Counts) -> None:
@@ -181,7 +181,7 @@ class Watcher:
         self.last: Eigenpairs | None = None
         self.warned = False
 
-    def look(self, W: Array, v: Array) -> dict[str, Array]:
+    def observe(self, W: Array, v: Array) -> dict[str, Array]:
         """What is recorded at weights W (K, N) and readout v (K,)."""
         seen: dict[str, Array] = {"weights": W.copy()} if self.observer.keep_weights else {}
         for kind, spectrum in zip(self.observer.kinds, self._spectra(W, v), strict=True):

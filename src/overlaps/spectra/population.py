@@ -44,7 +44,7 @@ from ..interface.errors import InputError, NumericalError, unknown
 from ..problem.network import Softmax
 from ..problem.start import Start
 from ..problem.statement import Problem
-from .alignment import alignment
+from .alignment import subspace_alignment
 from .operators import SymmetricOperator
 from .span import Component, Span, first_moments, second_moments, span
 
@@ -150,7 +150,7 @@ class LowRankPlusIdentity:
         """ρ of a direction in the basis (r,) with the span of the first `count` eigenvectors: |P a|/|a|."""
         a = array("direction", direction, (len(self.core),))
         count = whole("count", count, least=1, most=len(self.core))
-        return float(alignment(a, self.coordinates[:, :count]))
+        return float(subspace_alignment(a, self.coordinates[:, :count]))
 
     def dense(self) -> Array:
         """The matrix, (N, N)."""
@@ -285,7 +285,9 @@ def population(problem: Problem, start: Start, kind: Kind = "hessian") -> Popula
                     readout += piece.weight * (piece.node_weights @ vv)
         return [cores, np.array(weights), crossed, readout]
 
-    (cores, weights, crossed, readout), accuracy = refined(average, LossQuadrature(problem, start.u), _difference)
+    (cores, weights, crossed, readout), accuracy = refined(
+        average, LossQuadrature(problem, start.u, all_fields=True), _difference
+    )
     cores, weights = _square(cores, K), _square(weights.T, K).transpose(2, 0, 1)
     if not two_layers:
         return PopulationMatrix(kind, cores, weights, None, None, inside, accuracy)
@@ -308,7 +310,7 @@ def readout_block(problem: Problem, start: Start, kind: Kind = "hessian") -> Arr
                 total += piece.weight * (piece.node_weights @ sample_weights(problem, start, kind, piece)[2])
         return [total]
 
-    (readout,), accuracy = refined(average, LossQuadrature(problem, start.u), _difference)
+    (readout,), accuracy = refined(average, LossQuadrature(problem, start.u, all_fields=True), _difference)
     check_accuracy("block (v, v)", accuracy)
     return _square(readout, K)
 

@@ -31,7 +31,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..averages.quadrature import LossQuadrature
-from ..data import Levels
 from ..data.square_roots import cholesky
 from ..interface.errors import InputError
 from ..problem.start import Start, check, fixed_rows
@@ -101,7 +100,7 @@ def span(problem: Problem, start: Start) -> Span:
     """The span of the students, teachers and means of `start`, from its weights or from its overlaps alone."""
     check(problem, start)
     check_inputs(problem)
-    if not isinstance(problem.data, Levels):
+    if not problem.data.is_gaussian:
         raise InputError(
             "data: averages over inputs need their law, these are samples; use the matrices of a batch of samples, "
             "ov.spectra.hessian or ov.spectra.gradient_matrix"
@@ -114,7 +113,7 @@ def span(problem: Problem, start: Start) -> Span:
     K, M = problem.student.units, problem.teacher_units
     gram = start.gram[0]
     turn, integrated = np.eye(len(gram)), K + M
-    contrasts = LossQuadrature(problem, start.u).basis
+    contrasts = LossQuadrature(problem, start.u, all_fields=True).basis
     if contrasts is not None:
         turn[:K, :K] = np.column_stack([contrasts, np.full(K, K**-0.5)]).T
         integrated = K - 1

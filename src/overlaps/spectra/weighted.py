@@ -222,7 +222,7 @@ def block_weights(
         law = _cut(inside, parts, f, samples)
         return Nodes(parts, f, np.array([law.edge.z, law.mirrored().edge.z]), law.inside(0.0))
 
-    nodes, accuracy = refined(seen, LossQuadrature(problem, start.u), _difference, ACCURACY)
+    nodes, accuracy = refined(seen, LossQuadrature(problem, start.u, all_fields=True), _difference, ACCURACY)
     check_accuracy(f"block (w_{i}, w_{j})", accuracy)
     return inside, nodes.parts, nodes.f
 

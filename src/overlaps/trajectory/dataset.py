@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 from .. import __version__
 from ..algorithms import MultiPass
 from ..averages import ClosedForm, Method
-from ..data import GaussianInputs, Samples, TeacherFields
+from ..data import TeacherFields
 from ..interface.errors import InputError, NumericalError
 from ..problem.network import Softmax
 from ..problem.start import Start, joined
@@ -138,7 +138,9 @@ class Trajectory:
                 against = "over independent sweeps" if self.unit == STEPS else "against a coarser solution"
                 how = "rounding" if a["averages"].startswith(("exact mean", "mean by")) else f"measured {against}"
                 measured = f"within {max(self.accuracy(n) for n in self.variables):.1e} ({how})"
-            lines.append(f"  accuracy: {measured}; averages: {a['averages']}")
+            system = a.get("system", "levels")
+            named = "" if system == "levels" else f"; system: {system}"
+            lines.append(f"  accuracy: {measured}; averages: {a['averages']}{named}")
         elif self.runs > 1:
             spread = float(d["error"].isel(time=-1).std("run", ddof=1))
             quadrature = self.accuracy("error")
@@ -321,15 +323,11 @@ def provenance(problem: Problem, averages: str, averaged: bool) -> dict[str, str
         text = problem.to_toml()
     except InputError:
         text = ""
-    inputs = "Gaussian" if isinstance(problem.data, GaussianInputs) else repr(problem.data)
-    if isinstance(problem.data, Samples):
-        about = "taken as Gaussian, with the covariance of" if averaged else "rows of"
-        inputs = f"{about} {problem.data.spectrum.source}"
     return {
         "spec": text,
         "description": repr(problem),
-        "inputs": inputs,
-        "averages": "mean over all rows" if isinstance(problem.data, Samples) and not averaged else averages,
+        "inputs": problem.data.described(as_gaussian=averaged),
+        "averages": "mean over all rows" if problem.data.table is not None and not averaged else averages,
         "overlaps": __version__,
         **{name: version(name) for name in ("numpy", "scipy", "numba")},
     }

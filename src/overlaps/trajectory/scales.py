@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from ..problem.start import Start, check
 from ..problem.statement import Problem
+from .budget import Budget
 
 if TYPE_CHECKING:
     from .dataset import Trajectory
@@ -35,6 +36,8 @@ def solve(
     accuracy: float | None = None,
     method: str = "auto",
     system: str = "auto",
+    max_seconds: float | None = None,
+    max_evaluations: int | None = None,
 ) -> Trajectory:
     """The infinite-size theory of `problem` from `start`; `Samples` are taken as Gaussian.
 
@@ -58,10 +61,14 @@ def solve(
         the fourth moments of labelled rows; ``"strong-mixture"`` for the equations of strong mixtures of latents (see
         `overlaps.online.strong_mixture`), accurate to 1e-2 if no `accuracy` is named; or ``"auto"``: strong-mixture for
         these, exact-mean for labelled rows, levels otherwise.
+    max_seconds: time after which to stop with a `NumericalError` and what there is, 600 by default.
+    max_evaluations: of the averages (of `FullBatch` steps of all recursions), after which to stop likewise; by default
+        10⁸ of closed forms and 60 000 of quadratures.
     """
     check(problem, start)
     options = {"levels": levels, "accuracy": accuracy, "method": method, "system": system}
-    return engine(problem, MACRO).solve(problem, start, times, **options)
+    budget = Budget(max_seconds, max_evaluations)
+    return engine(problem, MACRO).solve(problem, start, times, budget=budget, **options)
 
 
 def sample(

@@ -17,6 +17,10 @@ class GaussianInputs(Levels, Centred):
 
     spectrum: Spectrum | PowerLaw | Isotropic = field(default_factory=Isotropic)
 
+    def described(self, as_gaussian: bool) -> str:
+        """The spectrum is told of elsewhere."""
+        return "Gaussian"
+
 
 def examples() -> tuple[GaussianInputs, ...]:
     """Inputs of one level and of several."""

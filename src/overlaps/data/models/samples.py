@@ -179,6 +179,11 @@ class Samples(Shared, Centred):
             raise InputError(f"source: {self._name} has changed since this was built; build it again")
         return rows
 
+    def described(self, as_gaussian: bool) -> str:
+        """Where the rows come from, and whether they are taken as they are."""
+        about = "taken as Gaussian, with the covariance of" if as_gaussian else "rows of"
+        return f"{about} {self.spectrum.source}"
+
     @property
     def table(self) -> Array:  # type: ignore[override]
         """The rows that training draws."""

@@ -19,7 +19,7 @@ forecast for PowerLaw(levels=100, exponent=0.5)
   linear student at rate 0.1, which must stay below 2 (1.3 with one input per level); error at infinite size:
     time              0.00616    0.0555     0.501      3.76      33.9       305
     error               0.488      0.41     0.196    0.0804    0.0188  0.000391
-    power law: error ~ time^-0.333 well inside times 0.121 to 85.9
+    no power law in time: it would be time^-0.333, the slope of the curve goes from -0.33 to -1.4, times 0.139 to 84.7
     trained levels          1         3         6        17        42       100
     error left          0.299     0.186     0.126    0.0604    0.0233         0
   erf committee of 2 on 2 at infinite size: plateau at error 0.005805, escape time 14.73
@@ -40,10 +40,20 @@ from ..data import GaussianInputs, PowerLaw, Spectrum
 from ..data.power_law import PowerFit
 from ..interface.checks import whole
 from ..interface.errors import InputError
+from ..laws import (
+    Modes,
+    Plateau,
+    Window,
+    critical_rate,
+    feature_floor,
+    finite_size_error,
+    linear_modes,
+    plateau,
+    window,
+)
+from ..laws.levels import AnySpectrum, levels
 from ..problem.network import Committee
 from ..problem.statement import Problem
-from . import Modes, Plateau, Window, critical_rate, feature_floor, finite_size_error, linear_modes, plateau, window
-from .levels import AnySpectrum, levels
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -52,6 +62,8 @@ Array = NDArray[np.float64]
 LEFT = 1e-3  # of the first error: where the learning curve ends
 EVERY = 8  # units up to which every plateau is drawn; beyond, some up to `units`
 STEP = 32  # levels: what a step costs before any
+AGREES = 0.2  # of the exponent: how far the slope of the curve may be from that of a power law in time
+LONG = 3.0  # ratio of times over which it must agree
 WORK = 1e10  # steps × levels, some seconds: up to here the exact mean at finite size is computed
 
 
@@ -65,7 +77,9 @@ class Forecast:
     participation: share of the dimensions that carry the variance; one if all eigenvalues are equal.
     fit: the power law of the eigenvalues, or how they depart from one; None where none can be fitted.
     unfitted: why there is no fit; empty if there is one.
-    window: times between which the error falls as a power of time, or None.
+    window: times between which the error falls as a power of time, the slope of the curve itself being within a fifth
+        of the exponent; or None.
+    drift: where the spectrum promises a power of time and the curve does not keep it, what its slope does; or empty.
     data: dataset with eigenvalue (level), error (time), floor (trained), plateau and escape_time (unit); the attribute
         `law` of the error says whether it is the exact mean at `size` or that of infinite size.
     """
@@ -78,6 +92,7 @@ class Forecast:
     fit: PowerFit | None
     unfitted: str
     window: Window | None
+    drift: str
     data: xr.Dataset
 
     def __repr__(self) -> str:
@@ -98,8 +113,12 @@ class Forecast:
         ]
         if self.window is not None:
             low, high, exponent = self.window
-            at = " at infinite size" * (self.size is not None)
-            lines.append(f"    power law{at}: error ~ time^-{exponent:.3g} well inside times {low:.3g} to {high:.3g}")
+            lines.append(
+                f"    power law: error ~ time^-{exponent:.3g} from time {low:.3g} to {high:.3g}, where the slope of "
+                "the curve is within a fifth of it"
+            )
+        elif self.drift:
+            lines.append(f"    {self.drift}")
         some = np.searchsorted(d["trained"], np.geomspace(1, count, 6).round())
         if self.size is not None:
             lines.append("    after long training, at infinite size:")
@@ -182,18 +201,8 @@ class Forecast:
         return paths
 
 
-def forecast(spectrum: AnySpectrum, rate: float = 0.1, units: int = 4, size: int | None = None) -> Forecast:
-    """Predict learning on `spectrum` by closed forms, and at finite size by the exact mean of a linear student.
-
-    Parameters
-    ----------
-    spectrum: for instance `Spectrum.from_data` of your data; mean eigenvalue one, or times change their unit.
-    rate: learning rate, of the linear student and of the committee; below `laws.critical_rate` at this size.
-    units: hidden units of the erf committee, of student and teacher alike, with readouts 1/√units; at least two.
-    size: number of input dimensions, at least one per level; by default one per level for a spectrum measured from data
-        (one with a `source`), infinite otherwise. Where the exact mean takes more than 1e10 updates of a level, the
-        curve is that of infinite size, and says so.
-    """
+def forecast_spectrum(spectrum: AnySpectrum, rate: float, units: int, size: int | None) -> Forecast:
+    """See `overlaps.forecast`."""
     units = whole("units", units, least=2, most=1000)
     omega, phi, _ = levels(spectrum)
     if size is None and isinstance(spectrum, Spectrum) and spectrum.source and _equal_fractions(spectrum):
@@ -229,8 +238,8 @@ def forecast(spectrum: AnySpectrum, rate: float = 0.1, units: int = 4, size: int
     )
     relative = omega / omega.max()
     participation = float(phi @ relative) ** 2 / float(phi @ relative**2)
-    lasting = _window(spectrum, rate, fit)
-    return Forecast(spectrum, float(rate), units, size, participation, fit, unfitted, lasting, data)
+    lasting, drift = _kept(_window(spectrum, rate, fit), times, error)
+    return Forecast(spectrum, float(rate), units, size, participation, fit, unfitted, lasting, drift, data)
 
 
 def _curve(spectrum: AnySpectrum, rate: float, size: int | None, modes: Modes) -> tuple[Array, Array, str]:
@@ -271,6 +280,26 @@ def _window(spectrum: AnySpectrum, rate: float, fit: PowerFit | None) -> Window 
     ranks, eigenvalues = spectrum.ranked
     first = float(eigenvalues[np.searchsorted(ranks, low * (1 - 1e-9))])
     return window(law, rate * first / law.eigenvalues[0])
+
+
+def _kept(promised: Window | None, times: Array, error: Array) -> tuple[Window | None, str]:
+    """The part of a promised window in which the curve has the slope of the power law, or what its slope does."""
+    if promised is None:
+        return None, ""
+    slopes = np.gradient(np.log(error), np.log(times))
+    inside = (times >= promised.low) & (times <= promised.high)
+    agrees = inside & (np.abs(slopes + promised.exponent) <= AGREES * promised.exponent)
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], agrees, [False]]).astype(int)))
+    runs = [(times[a], times[b - 1]) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    low, high = max(runs, key=lambda run: run[1] / run[0], default=(1.0, 1.0))
+    if high / low >= LONG:
+        return Window(float(low), float(high), promised.exponent), ""
+    seen = slopes[inside] if inside.any() else slopes
+    ends = times[inside][[0, -1]] if inside.any() else times[[0, -1]]
+    return None, (
+        f"no power law in time: it would be time^-{promised.exponent:.3g}, the slope of the curve goes from "
+        f"{seen[0]:.2g} to {seen[-1]:.2g}, times {ends[0]:.3g} to {ends[1]:.3g}"
+    )
 
 
 def _table(values: xr.DataArray, some: Array | NDArray[np.intp], x: str, y: str) -> list[str]:

@@ -1,0 +1,151 @@
+"""Solutions by a route that shares neither averages nor tolerances with the library, to hold stated errors against.
+
+Averages over the fields h = μ + X z are sums over a tensor grid of Gauss and Legendre on |z_j| ≤ 9, X the symmetric
+root of the covariance, with the losses written out again in NumPy and D = E[δ (h − μ)ᵀ] C⁻¹. Kinked losses of one variable
+are written in closed form. The equation of motion is that of the library, which its tests compare with training runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
+from scipy.special import expit, ndtr
+
+import overlaps as ov
+from overlaps.averages import Averages
+from overlaps.online.motion import EquationOfMotion
+
+Array = NDArray[np.float64]
+Slope = Callable[[Array, Array, float, Array], tuple[Array, Array, Array]]
+RADIUS = 9.0
+
+
+class Reference:
+    """The averages of a problem on a dense grid of `nodes` a dimension."""
+
+    name, gain, jumps, default_accuracy = "reference", 3.0, False, 1e-9
+
+    def __init__(self, problem: ov.Problem, law: Any, nodes: int) -> None:
+        self.problem, self.law = problem, law
+        x, w = np.polynomial.legendre.leggauss(nodes)
+        d = problem.student.units + problem.teacher_units
+        line, share = RADIUS * x, RADIUS * w * np.exp(-((RADIUS * x) ** 2) / 2) / np.sqrt(2 * np.pi)
+        self.z = np.stack(np.meshgrid(*[line] * d, indexing="ij"), -1).reshape(-1, d)
+        weights = np.prod(np.stack(np.meshgrid(*[share] * d, indexing="ij"), -1).reshape(-1, d), axis=1)
+        keep = weights > 1e-22
+        self.z, self.w = self.z[keep], weights[keep]
+
+    def component(self, C: Array, mean: Array, label: float, v: Array) -> tuple[Array, Array, Array, float, Array]:
+        """D, S, dv, error and E[δ] of one component."""
+        values, vectors = np.linalg.eigh(C)
+        X = vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T
+        centred = self.z @ X
+        h, K = mean + centred, v.size
+        value, dlam, dv = self.law(h[:, :K], h[:, K:], label, v)
+        weighted = dlam * self.w[:, None]
+        D = weighted.T @ centred @ np.linalg.pinv(C, rcond=1e-13)
+        return D, weighted.T @ dlam, self.w @ dv, float(self.w @ value), weighted.sum(0)
+
+    def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
+        weights, variances, labels = self.problem.data.components
+        P = 0 if means is None else means.shape[1]
+        at = means if means is not None and P else np.zeros((len(C), weights.size))
+        D, S, dv, error, E = 0.0, 0.0, 0.0, 0.0, []
+        for p, s, label, mean in zip(weights, variances, labels, at.T, strict=True):
+            one = self.component(s * C, mean, float(label), v)
+            D, S = D + p * s * one[0], S + p * s * one[1]
+            dv, error = dv + p * one[2], error + p * one[3]
+            E.append(p * one[4])
+        noise = self.problem.label_noise
+        if noise:
+            ones = self.law.outputs(C, v, self)
+            S = S + noise**2 * ones
+        return Averages(D, S, dv, error, np.array(E).T[:, :P])  # type: ignore[arg-type]
+
+    def errors(self, C: Array, v: Array, means: Array | None = None) -> Array:
+        """Errors of a batch."""
+        empty = np.zeros((len(C), C.shape[1], 0)) if means is None else means
+        return np.array([self(c, r, m).error for c, r, m in zip(C, v, empty, strict=True)])
+
+
+class Output:
+    """A loss of the output f = Σ v g(λ): its value and slope in f, given the target."""
+
+    def __init__(self, g: Callable[[Array], Array], dg: Callable[[Array], Array], loss: str, u: Array) -> None:
+        self.g, self.dg, self.loss, self.u = g, dg, loss, u
+
+    def __call__(self, lam: Array, nu: Array, label: float, v: Array) -> tuple[Array, Array, Array]:
+        values = self.g(lam)
+        f = values @ v
+        y = self.g(nu) @ self.u if nu.shape[1] else label
+        if self.loss == "square":
+            value, slope = (f - y) ** 2 / 2, f - y
+        else:
+            value, slope = np.logaddexp(0, f) - y * f, expit(f) - y
+        return value, slope[:, None] * v * self.dg(lam), slope[:, None] * values
+
+    def outputs(self, C: Array, v: Array, rule: Reference) -> Array:
+        """v v E[g' g'], which label noise multiplies."""
+        values, vectors = np.linalg.eigh(C)
+        h = rule.z @ (vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T)
+        slopes = v * self.dg(h[:, : v.size])
+        return (slopes * rule.w[:, None]).T @ slopes
+
+
+def softmax(lam: Array, nu: Array, label: float, v: Array) -> tuple[Array, Array, Array]:
+    """Cross-entropy of the fields themselves."""
+    top = lam.max(1, keepdims=True)
+    total = np.log(np.exp(lam - top).sum(1, keepdims=True)) + top
+    dlam = np.exp(lam - total)
+    value = total[:, 0] - lam[:, int(label)]
+    dlam[:, int(label)] -= 1
+    return value, dlam, np.zeros_like(lam)
+
+
+def log_cosh(lam: Array, nu: Array, label: float, v: Array) -> tuple[Array, Array, Array]:
+    """A user's smooth loss of λ − ν."""
+    apart = lam - nu
+    return np.log(np.cosh(apart[:, 0])), np.tanh(apart), np.zeros_like(lam)
+
+
+class Hinge(Reference):
+    """One linear unit of readout one and the hinge loss: integrals over a half line."""
+
+    def component(self, C: Array, mean: Array, label: float, v: Array) -> tuple[Array, Array, Array, float, Array]:
+        y, q = (1.0 if label > 0 else -1.0), float(np.sqrt(C[0, 0]))
+        margin = (1 - y * mean[0]) / q  # the loss is q (margin − ξ) where ξ < margin
+        inside, edge = float(ndtr(margin)), float(np.exp(-(margin**2) / 2) / np.sqrt(2 * np.pi))
+        slope = np.array([-y * inside])
+        field = y * (y * mean[0] * inside - q * edge)  # E[λ 1(y λ < 1)]
+        return (
+            np.array([[edge / q]]), np.array([[inside]]), np.array([-y * field]), q * (margin * inside + edge), slope,
+        )  # fmt: skip
+
+
+class Absolute(Reference):
+    """|λ − ν| of one student and one teacher."""
+
+    def component(self, C: Array, mean: Array, label: float, v: Array) -> tuple[Array, Array, Array, float, Array]:
+        width = np.sqrt(C[0, 0] + C[1, 1] - 2 * C[0, 1])
+        bend = 2 / (np.sqrt(2 * np.pi) * width)
+        return np.array([[bend, -bend]]), np.ones((1, 1)), np.zeros(1), float(width * np.sqrt(2 / np.pi)), np.zeros(1)
+
+
+def solution(problem: ov.Problem, start: ov.Start, times: Array, how: Any, rtol: float) -> dict[str, Array]:
+    """Q, R, m, v and error at the times, by SciPy's own driver of an eighth-order method."""
+    motion = EquationOfMotion(problem, start, how)
+    y = motion.pack(start.Q, start.A, start.v)
+    t, states = 0.0, []
+    for end in times.tolist():  # from one time to the next, since its output between steps is of lower order
+        if end > t:
+            with np.errstate(all="ignore"):
+                y = solve_ivp(motion, (t, end), y, "DOP853", rtol=rtol, atol=rtol * 1e-3).y[:, -1]
+        t = end
+        states.append(y)
+    Q, R, m, v = (np.array(part)[None] for part in zip(*(motion.totals(s) for s in states), strict=True))
+    averaged = [motion.averages(s, how).error for s in states]
+    return {"Q": Q, "R": R, "m": m, "v": v, "error": np.array(averaged)[None]}

@@ -1,0 +1,253 @@
+"""Panels that meet at kinks: a rule for z ~ N(0, I_r) and fields h = μ + X z in which the integrand is not smooth.
+
+Coordinates are integrated one after the other. Given the earlier ones, coordinate j is cut
+
+    where field j is at one of its own kinks κ_j (X is lower triangular where fields have kinks);
+    where a joint function of all fields, the margin of a hinge loss say, changes its sign, with later fields at their
+        kinks: what is left after integrating over these is smooth up to where the two kinks meet;
+    where the mean of a later field, given the coordinates up to j, is at its kink, if that field can no longer move
+        far: its kink then shows in coordinate j as a layer as wide as the field can still move,
+
+and Gauss-Legendre nodes fill the panels between the cuts, as many as their length asks for.
+
+>>> import numpy as np
+>>> X, mean, kinks = np.eye(1), np.zeros(1), np.zeros((1, 1))
+>>> z, w = panel_rule(X, mean, kinks, no_margin, 1, 0, np.ones(1), np.zeros(0), np.ones(1), 8.0, 6)
+>>> round(float(w @ np.maximum(z[:, 0], 0.0) ** 2), 8)
+0.5
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..compiled.functions import loop
+from ..compiled.named import named
+from .rules import legendre
+
+Array = NDArray[np.float64]
+LONGEST = 40  # nodes of a panel; longer ones are halved
+SCAN = 24  # steps along a line in which a joint function is looked at for changes of its sign
+LAYER = 0.6  # widest layer, in standard deviations, that has panels of its own
+
+_RULES = [legendre(n) for n in range(1, LONGEST + 1)]
+_START = np.array([sum(range(n)) for n in range(LONGEST + 1)])  # of the rule of n nodes in the arrays below
+_X, _W = np.concatenate([x for x, _ in _RULES]), np.concatenate([w for _, w in _RULES])
+
+
+def _no_margin() -> Any:
+    from ..compiled.symbols import njit
+
+    return njit(lambda lam, nu, c, v, u: 1.0)
+
+
+no_margin = named(_no_margin)  # of integrands whose kinks are those of single fields
+
+
+def panel_rule(
+    X: Array,
+    mean: Array,
+    kinks: Array,
+    margin: Any,
+    K: int,
+    label: int,
+    v: Array,
+    u: Array,
+    spacings: Array,
+    radius: float,
+    least: int,
+) -> tuple[Array, Array]:
+    """Nodes (points, r) and weights (points,) of sum one.
+
+    Parameters
+    ----------
+    X, mean: fields h = mean + X z, (d, r) and (d,).
+    kinks: of field j, (r, most), with NaN where there are fewer.
+    margin: ``margin(λ, ν, label, v, u)``, compiled; the integrand is smooth where it does not change its sign.
+    K: how many of the fields are λ.
+    spacings: distance of nodes in a long panel, (r,).
+    radius: nodes farther out are left out.
+    least: nodes of the shortest panel.
+    """
+    nodes, weights = np.zeros((1, 0)), np.ones(1)
+    for j in range(X.shape[1]):
+        if not X[:, j].any():  # nothing depends on it
+            nodes = np.concatenate([nodes, np.zeros((len(nodes), 1))], axis=1)
+            continue
+        nodes, weights = _next_coordinate(
+            margin, X, mean, kinks, K, label, v, u, float(spacings[j]), radius, least, nodes, weights, _START, _X, _W
+        )
+    return nodes, weights / weights.sum()
+
+
+def last_along(margin: Any, X: Array, mean: Array, K: int, label: int, v: Array, u: Array) -> Array:
+    """An orthogonal matrix (r, r) that turns the coordinates so that the margin varies fastest along the last.
+
+    The place of the kink on a line along that coordinate then varies slowly with the other coordinates.
+    """
+    d, r = X.shape
+    step, slope = 1e-4, np.empty(d)
+    for a in range(d):
+        up, down = mean.copy(), mean.copy()
+        up[a] += step
+        down[a] -= step
+        slope[a] = margin(up[:K], up[K:], label, v, u) - margin(down[:K], down[K:], label, v, u)
+    along = X.T @ slope
+    if not np.isfinite(along).all() or not along.any():
+        return np.eye(r)
+    # a reflection that takes the last axis to `along`, which is smooth but where the two are opposite
+    along /= np.linalg.norm(along)
+    difference = along - np.eye(r)[-1] * (1.0 if along[-1] < 0 else -1.0)
+    return np.eye(r) - 2 * np.outer(difference, difference) / (difference @ difference)
+
+
+def first_change(nodes: Array) -> NDArray[np.int64]:
+    """For each node, the first coordinate in which it differs from the node before, (points,); 0 for the first."""
+    moved = np.zeros(len(nodes), np.int64)
+    moved[1:] = np.argmax(nodes[1:] != nodes[:-1], axis=1)
+    return moved
+
+
+@loop(error_model="numpy")
+def _next_coordinate(
+    margin, X, mean, kinks, K, label, v, u, spacing, radius, least, nodes, weights, start, unit, unit_weights
+):  # pragma: no cover - compiled
+    """Append to each node of the first j coordinates those of the next."""
+    (d, r), (count, j) = X.shape, nodes.shape
+    most = kinks.shape[1]
+    out, out_weights = np.empty((4 * count + 64, j + 1)), np.empty(4 * count + 64)
+    filled = 0
+    base, h, cuts = np.empty(d), np.empty(d), np.empty(2 + most + 5 * most * r + 10 * SCAN)
+    # how many combinations of kinks the later fields have; none where one of them is smooth
+    combinations = 1
+    for b in range(j + 1, r):
+        own = 0
+        for m in range(most):
+            own += not np.isnan(kinks[b, m])
+        combinations *= own
+    for i in range(count):
+        square = 0.0
+        for k in range(j):
+            square += nodes[i, k] ** 2
+        end = np.sqrt(max(radius * radius - square, 0.0))
+        for a in range(d):
+            base[a] = mean[a]
+            for k in range(j):
+                base[a] += X[a, k] * nodes[i, k]
+        n = 0
+        for m in range(most):
+            if X[j, j] > 0.0 and not np.isnan(kinks[j, m]):
+                cuts[n] = (kinks[j, m] - base[j]) / X[j, j]
+                n += 1
+        for b in range(j + 1, r):
+            for m in range(most):
+                if np.isnan(kinks[b, m]) or X[b, j] == 0.0:
+                    continue
+                rest = 0.0
+                for k in range(j + 1, r):
+                    rest += X[b, k] ** 2
+                width = np.sqrt(rest) / abs(X[b, j])
+                if width < LAYER:
+                    place = (kinks[b, m] - base[b]) / X[b, j]
+                    for side in range(-2, 3):
+                        cuts[n] = place + 2.5 * side * width
+                        n += 1
+        for choice in range(combinations):
+            for a in range(d):
+                h[a] = base[a]
+            code = choice
+            for b in range(j + 1, r):
+                own = 0
+                for m in range(most):
+                    own += not np.isnan(kinks[b, m])
+                h[b] = kinks[b, code % own]
+                code //= own
+            low, at_low = -end, 0.0
+            for step in range(SCAN + 1):
+                high = -end + 2.0 * end * step / SCAN
+                for a in range(d if j == r - 1 else j + 1):
+                    h[a] = base[a] + X[a, j] * high
+                at_high = margin(h[:K], h[K:], label, v, u)
+                if step > 0 and (at_low > 0.0) != (at_high > 0.0):
+                    # false position, with the end that stays halved (Illinois)
+                    x0, f0, x1, f1, side = low, at_low, high, at_high, 0
+                    for _ in range(100):
+                        if abs(x1 - x0) < 1e-13 or f0 == f1:
+                            break
+                        x = (x0 * f1 - x1 * f0) / (f1 - f0)
+                        for a in range(d if j == r - 1 else j + 1):
+                            h[a] = base[a] + X[a, j] * x
+                        f = margin(h[:K], h[K:], label, v, u)
+                        if f == 0.0:
+                            x0 = x1 = x
+                            break
+                        if (f > 0.0) == (f1 > 0.0):
+                            x1, f1 = x, f
+                            if side == 1:
+                                f0 *= 0.5
+                            side = 1
+                        else:
+                            x0, f0 = x, f
+                            if side == -1:
+                                f1 *= 0.5
+                            side = -1
+                    place = x1 if abs(f1) < abs(f0) else x0
+                    cuts[n] = place
+                    n += 1
+                    # how far later fields can still move the place: a narrow layer has panels of its own
+                    move = 0.0
+                    for b in range(j + 1, r):
+                        rest = 0.0
+                        for k in range(j + 1, r):
+                            rest += X[b, k] ** 2
+                        for a in range(j + 1):
+                            h[a] = base[a] + X[a, j] * place
+                        kink = h[b]
+                        for side in (-1.0, 1.0):
+                            h[b] = kink + side * np.sqrt(rest)
+                            move = max(move, abs(margin(h[:K], h[K:], label, v, u)))
+                        h[b] = kink
+                    slope = abs(at_high - at_low) * SCAN / (2.0 * end)
+                    if 0.0 < move < LAYER * slope:
+                        for side in (-5.0, -2.0, 2.0, 5.0):
+                            cuts[n] = place + side * move / slope
+                            n += 1
+                    if n > cuts.size - 8:
+                        break
+                low, at_low = high, at_high
+            if n > cuts.size - 8:
+                break
+        for m in range(n):
+            cuts[m] = min(end, max(-end, cuts[m]))
+        cuts[n] = -end
+        cuts[n + 1] = end
+        edges = np.sort(cuts[: n + 2])
+        for p in range(n + 1):
+            whole = edges[p + 1] - edges[p]
+            if whole < 1e-14:
+                continue
+            wanted = least + int(np.ceil(whole / spacing))
+            parts = 1 + (wanted - 1) // LONGEST
+            length = whole / parts
+            size = max(least, min(LONGEST, least + int(np.ceil(length / spacing))))
+            for part in range(parts):
+                middle = edges[p] + (part + 0.5) * length
+                for q in range(size):
+                    z = middle + 0.5 * length * unit[start[size] + q]
+                    if square + z * z > radius * radius:
+                        continue
+                    if filled == len(out_weights):
+                        longer, heavier = np.empty((2 * filled, j + 1)), np.empty(2 * filled)
+                        longer[:filled] = out
+                        heavier[:filled] = out_weights
+                        out, out_weights = longer, heavier
+                    for k in range(j):
+                        out[filled, k] = nodes[i, k]
+                    out[filled, j] = z
+                    density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+                    out_weights[filled] = weights[i] * 0.5 * length * unit_weights[start[size] + q] * density
+                    filled += 1
+    return out[:filled], out_weights[:filled]

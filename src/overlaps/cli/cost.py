@@ -1,0 +1,48 @@
+"""What a run would cost, known before it begins: a plan that nobody would see the end of is refused at once.
+
+With K students, F fixed directions and B levels, operations of the scales are about
+
+    macro: 10³ B (K + F)² + 10⁴ K² (K + F)²
+    meso: runs · steps · B (K + F)²
+    micro: runs · steps · N (K + F)
+
+The numbers are those of an ordinary problem; only their order of magnitude is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from ..interface.errors import InputError
+from ..problem.statement import Problem
+
+if TYPE_CHECKING:
+    from .experiment import Plan
+
+MOST = 1e14  # operations, about a day of a core
+LARGEST = 1e10  # numbers to hold
+
+
+def check_cost(problem: Problem, plan: Plan) -> None:
+    """Refuse a plan that could not be afforded, naming what makes it so."""
+    N, K = plan.size, problem.student.units
+    F = problem.teacher_units + (problem.data.components.weights.size if problem.data.has_means else 0)
+    levels = problem.data.fractions.size if problem.data.is_gaussian else 1
+    if problem.data.reads_latent and N > LARGEST**0.5:
+        raise InputError(f"size: the features of {N} inputs are {N**2:.1e} numbers; use at most {LARGEST**0.5:.0f}")
+    count, _ = problem.algorithm.extent(N, plan.first, plan.last)
+    work = {
+        "units": 1e3 * levels * (K + F) ** 2 + 1e4 * K**2 * (K + F) ** 2,
+        "meso_runs": float(plan.meso_runs) * count * levels * (K + F) ** 2,
+        "micro_runs": float(plan.micro_runs) * count * N * (K + F),
+    }
+    name = max(work, key=lambda n: work[n])
+    if work[name] > MOST:
+        what = {"units": f"{K} students", "meso_runs": f"{plan.meso_runs} meso runs of {count:,} steps"}.get(
+            name, f"{plan.micro_runs} micro runs of {count:,} steps"
+        )
+        at = f"at size {N} with {levels} level{'s' * (levels > 1)}"
+        raise InputError(
+            f"{name}: {what} {at} are about {work[name]:.0e} operations, days of a core; use fewer, or a smaller size "
+            "or last time"
+        )

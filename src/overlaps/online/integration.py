@@ -1,0 +1,170 @@
+"""Integration of the equation of motion, to land on given times.
+
+dy/dt = f(t, y) is integrated by an explicit Runge-Kutta method of order 8 (5 where averages jump), or the implicit one
+of `overlaps.online.implicit` where levels are fast and times long. Either lands on every requested time (no
+interpolation) and on the knots of the rates.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.integrate import DOP853, RK45
+
+from ..problem.start import LIMIT
+from ..trajectory.budget import Budget
+from .implicit import Radau, implicit_cost, is_stiff
+from .motion import EquationOfMotion
+
+Array = NDArray[np.float64]
+
+
+class Stopped(Exception):
+    """The integration could not go on: how far it came, and why."""
+
+    def __init__(self, states: list[Array], time: float, state: Array, reason: str) -> None:
+        super().__init__(reason)
+        self.states, self.time, self.state, self.reason = states, time, state, reason
+
+
+class Solution(NamedTuple):
+    """States at the times asked for, (times, unknowns), the evaluations they took, and whether steps were implicit."""
+
+    states: Array
+    evaluations: int
+    implicit: bool
+
+
+def integrate(
+    motion: EquationOfMotion,
+    y: Array,
+    times: Array,
+    rtol: float,
+    steps: type | None = None,
+    parts: int = 1,
+    budget: Budget | None = None,
+    begin: float = 0.0,
+) -> Solution:
+    """The solution at `times` from y at the time `begin`, by explicit steps or Radau: the cheaper, if not named.
+
+    Knots of the rates are landed on and solved from anew, for the solution is not smooth there. Radau takes at least
+    `parts` steps to each time: solutions whose steps are as long as times are apart, whatever the tolerance, could not
+    tell their error from each other otherwise.
+    """
+    budget = budget or Budget()
+    states: list[Array] = []
+    knots = [t for t in motion.update.knots.tolist() if begin < t < times[-1]]
+    t, evaluations, implicit = begin, 0, False
+    for end in [*knots, np.inf]:
+        asked = times[(times <= end) & ((times > t) | (t == begin))]
+        # a knot that nobody asked for is landed on as well
+        targets = asked if (asked.size and asked[-1] == end) or end == np.inf else np.append(asked, end)
+        stretch = _Stretch(motion.before(end), t, y, rtol, steps, parts, states, evaluations, budget)
+        for target in targets.tolist():
+            stretch.reach(target, targets)
+            if target in asked:
+                states.append(stretch.y.copy())
+        t, y, evaluations, implicit = stretch.t, stretch.y, stretch.total, implicit or stretch.kind is Radau
+    return Solution(np.array(states), evaluations, implicit)
+
+
+class _Stretch:
+    """The solution between two knots."""
+
+    def __init__(
+        self,
+        motion: EquationOfMotion,
+        t: float,
+        y: Array,
+        rtol: float,
+        steps: type | None,
+        parts: int,
+        states: list[Array],
+        before: int,
+        budget: Budget,
+    ) -> None:
+        self.motion, self.t, self.y, self.rtol, self.parts, self.states = motion, t, y, rtol, parts, states
+        self.chosen, self.before, self.budget = steps, before, budget
+        self.kind: Any = None
+        self.solver: Any = None
+        self.explicit: Any = DOP853
+        self.count, self.mark = 0, t
+        if not np.isfinite(motion(t, y)).all():
+            where = "at the start" if t == 0 else "at a knot of the rates"
+            raise Stopped(states, t, y, f"the equations are not finite {where}")
+
+    @property
+    def total(self) -> int:
+        """Evaluations so far, with those before this stretch."""
+        return self.before + (0 if self.solver is None else self.solver.nfev)
+
+    def _begin(self, last: float, times: Array) -> None:
+        """Choose how to take steps; a method of high order takes jumps of the averages for errors."""
+        self.explicit = RK45 if self.motion.method.jumps else DOP853
+        self._use(self.chosen or (Radau if is_stiff(self.motion, self.t, self.y, times) else self.explicit), last)
+
+    def _use(self, kind: Any, last: float) -> None:
+        """Take steps of that kind from here on."""
+        self.before, self.kind = self.total, kind
+        self.solver = kind(self.motion, self.t, self.y, last, rtol=self.rtol, atol=self.rtol * 1e-3)
+        self.budget.spend(self.solver.nfev)
+
+    def reach(self, target: float, targets: Array) -> None:
+        """Go on to a time; `targets` are all of this stretch."""
+        last = max(float(targets[-1]), 1e-12)
+        if self.solver is None:
+            self._begin(last, targets)
+        begin = self.t
+        while target > self.t:
+            self.count += 1
+            if self.count % 1000 == 0:
+                self._check_progress()
+            if self.count % 500 == 0:
+                self._reconsider(last, targets)
+            if self.budget.exhausted:
+                raise self._stopped(self.budget.exhausted)
+            solver: Any = self.solver
+            # shorten a step to land on the target, then go on with the step that accuracy allowed
+            solver.t_bound, solver.status = target, "running"
+            wanted = solver.h_abs
+            if self.kind is Radau:
+                solver.h_abs = min(wanted, (target - begin) / self.parts)
+            before = solver.nfev
+            message = solver.step()
+            self.budget.spend(solver.nfev - before)
+            self.t, self.y = solver.t, solver.y
+            if solver.status == "failed":
+                if self.kind is not Radau or self.chosen is not None:
+                    raise self._stopped(message or "the step size became too small")
+                self._use(self.explicit, last)  # what grows fast is not stiff: implicit steps find no beginning
+                continue
+            self._check_state()
+            if self.t == target or (self.kind is Radau and wanted * self.parts > target - begin):
+                solver.h_abs = max(solver.h_abs, wanted)
+
+    def _check_progress(self) -> None:
+        if self.t - self.mark < 1e-6 * self.t:
+            raise self._stopped("the solver makes no progress (overlaps at the edge of what is possible)")
+        self.mark = self.t
+
+    def _reconsider(self, last: float, targets: Array) -> None:
+        """Turn to implicit steps where fast levels show late, as when a trained readout has grown."""
+        if self.chosen is not None or self.kind is not DOP853:
+            return
+        ahead = 12 * (last - self.t) / self.solver.h_abs
+        if ahead > 2 * implicit_cost(self.motion, int(np.count_nonzero(targets > self.t))):
+            self._use(Radau, last)
+
+    def _check_state(self) -> None:
+        if not np.abs(self.y).max() < LIMIT:
+            raise self._stopped("training diverges: an overlap grew without bound")
+        C = self.motion.covariance(self.y)
+        low = float(np.linalg.eigvalsh(C)[0])
+        # students on their teachers make it singular, so its sign may be lost within the tolerance, not beyond
+        if low < -max(1e-7, 300 * self.rtol) * max(1.0, float(np.trace(C))):
+            raise self._stopped(f"the covariance of the fields has the negative eigenvalue {low:.3g}")
+
+    def _stopped(self, reason: str) -> Stopped:
+        return Stopped(self.states, self.t, self.y, reason)

@@ -1,0 +1,136 @@
+"""Which rule averages the fields: the cheapest that is as accurate as a solution needs.
+
+A rule is as accurate as its averages are close to those of the independent rule, x and x′,
+
+    gap = max |x − x′| / max(max |x|, 10⁻³)        over D, S, E[∂loss/∂v], error and E, and over given states.
+
+Before a solution it is measured at the start; after one that is not accurate enough, along the solution, where the gap
+has led to the error that was reached and has to be as many times smaller as that is too large.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..averages import ClosedForm, Method, SumForm, method_for
+from ..interface.errors import NumericalError
+from ..problem.start import Start
+from ..problem.statement import Problem
+from ..trajectory.refinement import Goal
+from .motion import EquationOfMotion
+
+Array = NDArray[np.float64]
+COARSEST = 3  # refinements below the rule to begin with, where little accuracy is asked for
+SAFETY = 10.0  # a solution may multiply the errors of its averages
+
+
+class RuleChoice:
+    """Rules for one equation of motion and one goal."""
+
+    def __init__(self, problem: Problem, motion: EquationOfMotion, goal: Goal) -> None:
+        self.problem, self.motion, self.goal = problem, motion, goal
+
+    def gap(self, how: Method, states: list[Array]) -> tuple[float, str]:
+        """Largest relative difference of the averages from those of the independent rule, and of which average."""
+        check = how.check()
+        return max(self._apart(y, how, check) for y in states)
+
+    def _apart(self, y: Array, how: Method, other: Method) -> tuple[float, str]:
+        """Largest relative difference of the averages of two rules at a state, and of which average."""
+        gaps: dict[str, float] = {}
+        with np.errstate(all="ignore"):
+            one, two = self.motion.averages(y, how), self.motion.averages(y, other)
+            for name in ("D", "S", "dv", "error", "E"):
+                a, b = np.asarray(getattr(one, name)), np.asarray(getattr(two, name))
+                gap = float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-3)) if a.size else 0.0
+                gaps[name] = gap if np.isfinite(gap) else np.inf
+        name = max(gaps, key=lambda n: gaps[n])
+        return gaps[name], name
+
+    def _some(self, states: Array) -> list[Array]:
+        """A few of the states of a solution."""
+        return list(states[np.unique(np.linspace(0, len(states) - 1, 5).astype(int))])
+
+    def at_start(self, how: Method, start: Start) -> Method:
+        """The cheapest rule that serves at the start; refused where rules do not converge, as at an unknown kink."""
+        if isinstance(how, ClosedForm) or how.gain <= 1:
+            return how  # random points have to be few or many along the whole solution
+        states = [self.motion.pack(start.Q, start.A, start.v)]
+        if isinstance(how, SumForm):
+            return self._fitted(how, states, self.goal.aim / SAFETY)
+        for _ in range(COARSEST):
+            how = how.coarser()
+        before, gap, name, stalled = np.inf, np.inf, "", False
+        for refinement in range(-COARSEST, 1000):
+            before, (gap, name) = gap, self.gap(how, states)
+            better = how.finer()
+            # coarse rules may differ by anything; from the usual one on, a smooth integrand converges fast
+            stalled = refinement > 0 and not gap <= before / how.gain
+            if gap <= self.goal.aim / SAFETY or better is None or (stalled and gap > self.goal.accept):
+                break
+            how = better
+        if gap <= self.goal.accept or not stalled:
+            return how
+        raise NumericalError(
+            f"macro: the quadrature of {name} does not converge (independent rules differ by {before:.1e} at time 0, "
+            f"finer ones by {gap:.1e}; {self.goal.accept:.1e} was asked; {how.name}); if the loss has a kink or grows "
+            f"fast, name it in kinks= or smooth it, or pass accuracy={2 * gap:.0e}",
+            quantity=name,
+            time=0.0,
+        )
+
+    def after(self, how: Method, states: Array, reached: float) -> Method | None:
+        """The cheapest finer rule that serves along the states of a solution, which has reached an accuracy.
+
+        The rule itself where the steps are what limits the solution, None where the averages do and cannot be refined.
+        """
+        better = how.finer()
+        if isinstance(how, ClosedForm) or (isinstance(how, SumForm) and how.exact):
+            return better or how
+        if how.gain <= 1:
+            return better
+        some = self._some(states)
+        gap = self.gap(how, some)[0]
+        if gap < 1e-2 * reached:
+            return how
+        wanted = gap * self.goal.aim / reached / 3
+        if isinstance(how, SumForm):
+            rule = self._fitted(how, some, wanted)
+            return None if rule is how else rule
+        while better is not None and self.gap(better, some)[0] > wanted:
+            finer = better.finer()
+            if finer is None:
+                break
+            better = finer
+        return better
+
+    def fit_error(self, how: Method, states: Array) -> float:
+        """Relative error of fitted averages along a solution, by a quadrature; zero where nothing is fitted.
+
+        Fits of one more term and of one less may be off to the same side, which their difference does not see.
+        """
+        if not isinstance(how, SumForm) or how.exact:
+            return 0.0
+        quadrature = method_for(self.problem, how.teacher_readout, "quadrature")
+        if quadrature.gain <= 1:
+            return 0.0  # random points know less than the fit
+        return max(self._apart(y, how, quadrature)[0] for y in self._some(states))
+
+    def _fitted(self, how: SumForm, states: list[Array], wanted: float) -> Method:
+        """The fit of fewest terms whose averages are accurate enough; a quadrature where the best fit is not."""
+        while (gap := self.gap(how, states)[0]) > wanted and not how.exact:
+            better = how.finer()
+            if better is None:
+                break
+            how = better
+        # what is accepted need not be improved by a rule that costs a hundred times as much
+        if gap <= max(wanted, self.goal.accept / SAFETY) or how.exact:
+            return how
+        quadrature = method_for(self.problem, how.teacher_readout, "quadrature")
+        while self.gap(quadrature, states)[0] > wanted:
+            finer = quadrature.finer()
+            if finer is None:
+                break
+            quadrature = finer
+        return quadrature

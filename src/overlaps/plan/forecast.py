@@ -1,0 +1,71 @@
+"""One question, two kinds of data: what to expect of learning on a spectrum, or on rows with labels."""
+
+from __future__ import annotations
+
+from typing import Any, overload
+
+from ..data import Samples
+from ..interface.errors import InputError
+from ..laws.levels import AnySpectrum
+from .rows_forecast import RowsForecast, forecast_rows
+from .spectrum_forecast import Forecast, forecast_spectrum
+
+
+@overload
+def forecast(
+    data: AnySpectrum, rate: float | None = ..., units: int | None = ..., size: int | None = ...
+) -> Forecast: ...
+
+
+@overload
+def forecast(
+    data: Samples, *, samples: int | None = ..., runs: int | None = ..., seed: int | None = ..., progress: bool = ...
+) -> RowsForecast: ...
+
+
+def forecast(
+    data: AnySpectrum | Samples,
+    rate: float | None = None,
+    units: int | None = None,
+    size: int | None = None,
+    *,
+    samples: int | None = None,
+    runs: int | None = None,
+    seed: int | None = None,
+    progress: bool = True,
+) -> Forecast | RowsForecast:
+    """Predict learning on `data`: of a spectrum by closed forms, of labelled rows by theory and a few trainings.
+
+    Parameters
+    ----------
+    data: a spectrum, for instance `Spectrum.from_data` of your data (mean eigenvalue one, or times change their unit),
+        or `Samples` with labels.
+    rate: learning rate on a spectrum, of the linear student and of the committee, 0.1 by default; below
+        `laws.critical_rate` at this size.
+    units: hidden units of the erf committee on a spectrum, of student and teacher alike, with readouts 1/√units; at
+        least two, 4 by default.
+    size: number of input dimensions of a spectrum, at least one per level; by default one per level for a spectrum
+        measured from data (one with a `source`), infinite otherwise. Where the exact mean takes more than 1e10 updates
+        of a level, the curve is that of infinite size, and says so.
+    samples: of labelled rows, how many a training sees; as many as there are by default.
+    runs, seed: of the trainings on labelled rows that the verdict rests on; from 12 for large sets to 200 for small
+        ones, and seed 0, by default.
+    progress: whether to show what is being done, on a terminal.
+    """
+    given: dict[str, Any] = {"rate": rate, "units": units, "size": size}
+    of_rows: dict[str, Any] = {"samples": samples, "runs": runs, "seed": seed}
+    if isinstance(data, Samples):
+        _refuse(given, "is found, or that of the rows, for labelled rows")
+        if not data.labelled:
+            raise InputError(
+                "data: these rows have no labels; give them as y, or forecast their spectrum, data.spectrum"
+            )
+        return forecast_rows(data, samples, runs, 0 if seed is None else seed, progress)
+    _refuse(of_rows, "is for labelled rows, Samples(X, y)")
+    return forecast_spectrum(data, 0.1 if rate is None else rate, 4 if units is None else units, size)
+
+
+def _refuse(options: dict[str, Any], why: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(f"{name}: {why}; leave it out")

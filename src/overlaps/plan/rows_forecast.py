@@ -1,0 +1,336 @@
+"""What SGD will do on labelled rows, and how best to train on them, before it is done.
+
+A linear student on the square loss learns what the best linear map tells of the labels. From n rows follow
+
+- the learning curve of one pass, at the best constant rate and with the best schedule (`overlaps.plan.optimise`), for
+  *fresh* rows: without the bias of a fit (`overlaps.plan.rows_task`), and with a band of two standard deviations, of
+  the estimates (a bootstrap over rows) and of single runs together;
+- many passes over four fifths of the rows (`MultiPass`): the epoch from which the test error rises;
+- what ten times the samples would bring;
+- a verdict on all this: real trainings on the rows, and a pass tested on rows held out (`overlaps.plan.trust`). Rates
+  beyond those at which theory may be trusted are not considered for the schedule.
+
+>>> import numpy as np
+>>> import overlaps as ov
+>>> rng = np.random.default_rng(0)
+>>> rows = rng.standard_normal((600, 10))
+>>> labels = rows @ np.linspace(1.0, 0.0, 10) + rng.standard_normal(600)
+>>> found = ov.forecast(ov.Samples(rows, labels), progress=False)
+>>> found.trust.trusted
+True
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from numpy.typing import NDArray
+from tqdm.auto import tqdm
+
+from ..algorithms import MultiPass, OnlineSGD
+from ..data import Samples
+from ..interface.checks import whole
+from ..interface.errors import InputError
+from ..problem.network import Committee
+from ..problem.start import Start, draw
+from ..problem.statement import Problem
+from ..trajectory.dataset import SAMPLES, Trajectory
+from ..trajectory.scales import solve
+from .optimise import PlanCheck, TrainingPlan, optimise
+from .rows_task import Estimates, RowsTask
+from .trust import Trust, measure_trust
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+RESAMPLED = 30  # bootstrap samples of the rows
+POINTS = 60  # of a learning curve
+RUNS = 8, 200  # of each training, of large sets and of small ones
+EPOCHS, PASSES = 40, 5e8  # until which many passes are followed: epochs, and steps × columns
+WORK = 1e8  # steps × columns of the trainings at one rate
+MORE = 10  # times the samples, of what more data would bring
+BAND = 2.0  # standard deviations
+WIDTH = 1000.0  # the best constant rate divided by this is the smallest of a schedule
+
+
+@dataclass(frozen=True, eq=False)
+class RowsForecast:
+    """What to expect of SGD on labelled rows; made by `forecast`.
+
+    Attributes
+    ----------
+    data: the rows. samples: how many of them a training sees.
+    plan: the best schedule and the best constant rate; `plan.problem` is ready for `train`.
+    check: trainings on the rows with the plan and with the constant rate.
+    trust: by how much theory may be trusted on these rows.
+    curves: dataset with error_constant, error_plan (sample), of fresh rows, their lower and upper ends, rate_plan
+        (sample), eigenvalue and explained (level), the share of the labels' variance that each direction tells.
+    floor, floor_error: error that no linear map of fresh rows goes below, and its standard error.
+    passes: theory of many passes over four fifths of the rows at the best constant rate, tested on the others.
+    more: predicted error of fresh rows with ten times the samples and the best schedule for them.
+    """
+
+    data: Samples
+    samples: int
+    plan: TrainingPlan
+    check: PlanCheck
+    trust: Trust
+    curves: xr.Dataset
+    floor: float
+    floor_error: float
+    passes: Trajectory
+    more: float
+
+    @property
+    def epochs(self) -> float:
+        """Epochs before overfitting: when the test error of many passes is least; infinite if it still falls."""
+        return self.passes.best_epoch
+
+    @property
+    def gain(self) -> float:
+        """Share of the error above the floor that the schedule saves, predicted."""
+        return self.plan.gain
+
+    def __repr__(self) -> str:
+        c, rows = self.curves, len(self.data.rows)
+        omega = c["eigenvalue"].values
+        share = float(omega.sum()) ** 2 / float(omega @ omega)
+        some = np.unique(np.linspace(1, c.sizes["sample"] - 1, 5).round().astype(int))
+        lines = [
+            f"forecast for {self.data!r}",
+            f"  {rows} rows, {omega.size} directions, of which {share:.3g} carry the variance; a linear map tells "
+            f"{float(c['explained'].sum()):.0%} of the labels' variance",
+            f"  floor: no linear map of fresh rows goes below error {self.floor:.4g} ± {self.floor_error:.1g}",
+            f"  one pass over {self.samples} samples; error of fresh rows ± two standard deviations:",
+            "    samples         " + "".join(f"{x:>17}" for x in c["sample"].values[some]),
+        ]
+        for name, words in (("constant", f"rate {self.plan.best_constant:.3g}"), ("plan", "best schedule")):
+            value, high = c[f"error_{name}"].values[some], c[f"error_{name}_high"].values[some]
+            cells = (f"{v:.4g} ± {h - v:.2g}" for v, h in zip(value, high, strict=True))
+            lines.append(f"    {words:<16}" + "".join(f"{cell:>17}" for cell in cells))
+        lines.append("    its rate        " + "".join(f"{x:>17.3g}" for x in c["rate_plan"].values[some]))
+        ends = [f"{x.mean():.4g} ± {x.std(ddof=1) / np.sqrt(x.size):.1g}" for x in self._trained]
+        lines += [
+            f"    it saves {self.gain:.0%} of the error above the floor; in {self.check.planned.size} trainings on the "
+            f"rows {self.check.gain:.0%}: {ends[0]} (predicted {self.plan.error:.4g}) against {ends[1]} "
+            f"({self.plan.baseline:.4g})",
+            f"  {self._many_passes}",
+            f"  with {MORE} times the samples and their best schedule: error {self.more:.4g}",
+            *(f"  {line}" for line in repr(self.trust).splitlines()),
+        ]
+        return "\n".join(lines)
+
+    @property
+    def _many_passes(self) -> str:
+        epochs, error = self.passes.data["epoch"].values, self.passes.data["error"].values[0]
+        told = f"many passes over {_trained_rows(self.data)} rows at rate {self.plan.best_constant:.3g}: the test error"
+        last = f"{error[-1]:.4g} after {epochs[-1]:.3g} epochs"
+        if not np.isfinite(self.epochs):
+            return f"{told} still falls, to {last}"
+        return f"{told} is least, {error.min():.4g}, after {self.epochs:.3g} epochs; it is {last}"
+
+    @property
+    def _trained(self) -> tuple[Array, Array]:
+        return self.check.planned, self.check.compared
+
+    def plot(self) -> Figure:
+        """Spectrum and what it tells of the labels, learning curves with bands and trainings, schedule, verdict."""
+        import matplotlib.pyplot as plt
+
+        c, plan, trust = self.curves, self.plan, self.trust
+        figure, ((spectrum, curve), (rate, verdict)) = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+        ranks = np.arange(1, c.sizes["level"] + 1)
+        seen = c["eigenvalue"].values > 0
+        spectrum.loglog(ranks[seen], c["eigenvalue"].values[seen], ".", label="eigenvalue")
+        spectrum.set(xlabel="direction", ylabel="eigenvalue", title="spectrum")
+        told = spectrum.twinx()
+        told.semilogx(ranks, np.cumsum(c["explained"].values), "C1-")
+        told.set_ylabel("labels' variance told by the first directions", color="C1")
+        told.set_ylim(0, 1)
+        x = c["sample"].values
+        for name, colour, words in (
+            ("constant", "k", f"rate {plan.best_constant:.3g}"),
+            ("plan", "C0", "best schedule"),
+        ):
+            error = [c[f"error_{name}{end}"].values[1:] for end in ("", "_low", "_high")]
+            curve.plot(x[1:], error[0], color=colour, label=words)
+            curve.fill_between(x[1:], error[1], error[2], color=colour, alpha=0.15, lw=0)
+        for runs, colour in zip(self._trained, ("C0", "k"), strict=True):
+            curve.errorbar(x[-1], runs.mean(), runs.std(ddof=1), fmt="o", color=colour)
+        curve.axhline(self.floor, color="0.5", ls=":", label="floor")
+        curve.set(
+            xscale="log", yscale="log", xlabel="samples", ylabel="error", title="one pass; dots: trained on the rows"
+        )
+        curve.legend()
+        rate.plot(plan.times * self.data.size, plan.rates, "C0.-", label="best schedule")
+        rate.axhline(plan.best_constant, color="k", ls="--", label="best constant")
+        rate.set(xlabel="samples", ylabel="rate", title=f"saves {self.gain:.0%} of the error above the floor")
+        rate.legend()
+        for i, r in enumerate(trust.rates):
+            if np.isfinite(trust.trained[i]).all():
+                verdict.errorbar(
+                    trust.times * self.data.size,
+                    100 * trust.deviations[i],
+                    100 * trust.errors[i] / trust.predicted[i],
+                    fmt="o-",
+                    label=f"rate {r:.3g}",
+                )
+        verdict.axhline(0, color="k", lw=0.8)
+        verdict.set(xscale="log", xlabel="samples", ylabel="trained against theory, %", title=_wrapped(trust.words))
+        verdict.legend()
+        return figure
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers that matter, for JSON."""
+        trust, held = self.trust, self.trust.held_out
+        return {
+            "rows": len(self.data.rows),
+            "columns": self.data.size,
+            "samples": self.samples,
+            "explained": float(self.curves["explained"].sum()),
+            "floor": self.floor,
+            "floor_error": self.floor_error,
+            "best_constant_rate": self.plan.best_constant,
+            "error_constant": float(self.curves["error_constant"][-1]),
+            "error_plan": float(self.curves["error_plan"][-1]),
+            "gain_predicted": self.gain,
+            "gain_trained": self.check.gain,
+            "schedule": {"samples": (self.plan.times * self.data.size).tolist(), "rates": self.plan.rates.tolist()},
+            "epochs_before_overfitting": self.epochs if np.isfinite(self.epochs) else None,
+            f"error_{MORE}_times_the_samples": self.more,
+            "trusted": trust.trusted,
+            "within": trust.within(trust.best) if trust.trusted else None,
+            "verdict": trust.words,
+            "held_out": None
+            if held is None
+            else {
+                "rows": held.rows,
+                "predicted": held.predicted,
+                "measured": held.measured,
+                "standard_error_of_the_deviation": held.standard_error,
+            },
+        }
+
+    def write(self, folder: Path) -> dict[str, Path]:
+        """Picture, table, numbers and summary into an existing folder: the paths by what they are."""
+        import matplotlib.pyplot as plt
+
+        paths = {
+            "picture": folder / "learn.png",
+            "table": folder / "learn.csv",
+            "data": folder / "learn.nc",
+            "summary": folder / "learn.json",
+        }
+        picture = self.plot()
+        picture.savefig(paths["picture"], dpi=150)
+        plt.close(picture)
+        names = [str(name) for name, values in self.curves.items() if values.dims == ("sample",)]
+        table = np.column_stack([self.curves["sample"].values, *(self.curves[name].values for name in names)])
+        np.savetxt(paths["table"], table, "%.8g", ",", header=",".join(["samples", *names]), comments="")
+        self.curves.to_netcdf(paths["data"], engine="h5netcdf")
+        paths["summary"].write_text(json.dumps(self.summary(), indent=2) + "\n", encoding="utf-8")
+        return paths
+
+
+def _wrapped(text: str) -> str:
+    import textwrap
+
+    return "\n".join(textwrap.wrap(text, 60)[:3])
+
+
+def forecast_rows(data: Samples, samples: int | None, runs: int | None, seed: int, progress: bool) -> RowsForecast:
+    """See `overlaps.forecast`."""
+    estimates = Estimates.of(data)
+    N, n = data.size, len(data.rows)
+    if n < 1.25 * N + 2:
+        raise InputError(
+            f"data: {n} rows of {N} columns are too few for a forecast of fresh rows; give at least "
+            f"{int(1.25 * N) + 2}, or fewer columns"
+        )
+    samples = n if samples is None else whole("samples", samples, least=N // 2 + 1)
+    runs = int(np.clip(WORK / (samples * N), *RUNS)) if runs is None else whole("runs", runs, least=2)
+    bar = tqdm(total=6, desc="forecast", unit="part", delay=1, disable=None if progress else True)
+    with bar:
+        problem = Problem(data=data, student=Committee(1, "linear"), algorithm=OnlineSGD(_middle_rate(data)))
+        start = draw(problem, N, scale=0.0)
+        best = optimise(problem, start, samples / N, knots=2).best_constant
+        bar.update()
+        last = min(samples, n) / N
+        trust = measure_trust(data, estimates, best, last, runs=runs, seed=seed, progress=False)
+        bar.update(2)
+        bounds = best / WIDTH, max(trust.highest_rate, best)
+        plan, later = optimise(problem, start, [samples / N, MORE * samples / N], bounds=bounds)
+        check = plan.check(runs, seed, progress=False)
+        bar.update()
+        passes = _many_passes(problem, start, best)
+        bar.update()
+        curves, floor_error = _curves(estimates, plan, samples, _spread(trust), check, seed)
+        bar.update()
+    fresh = estimates.fresh
+    more = float(fresh.errors(_rates(later, MORE * samples, N))[-1])
+    return RowsForecast(data, samples, plan, check, trust, curves, fresh.noise / 2, floor_error, passes, more)
+
+
+def _trained_rows(data: Samples) -> int:
+    """Rows that many passes are made over."""
+    return len(data.rows) * 4 // 5
+
+
+def _many_passes(problem: Problem, start: Start, rate: float) -> Trajectory:
+    """Theory of many passes over four fifths of the rows, tested on the others."""
+    assert isinstance(problem.data, Samples)
+    N, trained = problem.data.size, _trained_rows(problem.data)
+    epochs = min(EPOCHS, PASSES / (trained * N))
+    times = np.concatenate([[0.0], np.geomspace(0.05, epochs, POINTS)]) * trained / N
+    return solve(replace(problem, algorithm=MultiPass(rate, samples=trained)), start, times)
+
+
+def _middle_rate(data: Samples) -> float:
+    """A rate from which to look for the best: a tenth of that at which theory diverges."""
+    return 0.1 * 2 / float(np.mean(data.eigenvalues))
+
+
+def _rates(plan: TrainingPlan, samples: int, size: int) -> Array:
+    return plan.problem.update.rate.at(np.arange(samples) / size)
+
+
+def _spread(trust: Trust) -> float:
+    """Standard deviation of single runs at the best rate, at the end, relative to their mean."""
+    at = int(np.argmin(np.abs(trust.rates - trust.best)))
+    spread = trust.errors[at, -1] * np.sqrt(trust.runs) / trust.trained[at, -1]
+    return float(spread) if np.isfinite(spread) else np.nan
+
+
+def _curves(
+    estimates: Estimates, plan: TrainingPlan, samples: int, spread: float, check: PlanCheck, seed: int
+) -> tuple[xr.Dataset, float]:
+    """Learning curves of fresh rows with their bands, and the standard error of the floor."""
+    fresh, N = estimates.fresh, estimates.omega.size
+    at = np.unique(np.concatenate([[0], np.geomspace(max(1, N / 10), samples, POINTS).round()]).astype(int))
+    tasks: list[RowsTask] = estimates.resampled(RESAMPLED, seed)
+    values: dict[str, Any] = {}
+    single = {"constant": spread, "plan": float(check.planned.std(ddof=1) / check.planned.mean())}
+    rates = {"constant": np.full(samples, plan.best_constant), "plan": _rates(plan, samples, N)}
+    for name in rates:
+        error = fresh.errors(rates[name])[at]
+        doubt = np.std([task.errors(rates[name])[at] for task in tasks], axis=0, ddof=1)
+        # runs spread by little at first: they all start at zero
+        width = BAND * np.hypot(doubt, np.nan_to_num(single[name]) * error * np.minimum(1.0, at / N))
+        values |= {
+            f"error_{name}": ("sample", error),
+            f"error_{name}_low": ("sample", np.maximum(error - width, 0.0)),
+            f"error_{name}_high": ("sample", error + width),
+        }
+    values["rate_plan"] = ("sample", plan.problem.update.rate.at(at / N))
+    variance = float(np.mean(estimates.targets**2))
+    order = np.argsort(-estimates.omega, kind="stable")
+    values["eigenvalue"] = ("level", estimates.omega[order])
+    values["explained"] = ("level", (fresh.omega * fresh.signal)[order] / variance)
+    data = xr.Dataset(values, {"sample": at, "time": ("sample", at / N, {"units": SAMPLES})}, {"seed": seed})
+    return data, float(np.std([task.noise / 2 for task in tasks], ddof=1))

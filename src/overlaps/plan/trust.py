@@ -1,0 +1,258 @@
+"""By how much the theory of Gaussian inputs may be trusted on given rows: short trainings against their prediction.
+
+Two things may fail. Rows are not Gaussian: to second order in the rate SGD feels their fourth moments, of which
+
+    E|x|⁴/(E|x|²)²        for Gaussian inputs of the same spectrum 1 + 2 Σ ω²/(Σ ω)²
+
+tells most; it is large where rows are bright and dark, or have heavy tails. This is measured by training on the rows
+themselves at several rates, and grows with the rate. And rows are few: what was estimated from them is uncertain, which
+is measured by one pass over four fifths of the rows, tested on the fifth that is held out.
+
+`Trust.within(rate)` is the relative deviation that has to be reckoned with: the one measured, interpolated in the rate,
+and 2.5 standard errors of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..algorithms import OnlineSGD
+from ..compiled.functions import kept
+from ..data import Samples
+from ..interface.errors import NumericalError
+from ..problem.network import Committee
+from ..problem.start import draw
+from ..problem.statement import Problem
+from ..trajectory.scales import train
+from .rows_task import Estimates
+
+Array = NDArray[np.float64]
+LARGEST = 0.1  # deviation beyond which theory is not to be trusted
+SURE = 2.5  # standard errors of what is measured
+UNUSUAL = 1.5  # ratio of fourth moments to Gaussian ones that is named as the reason
+BRIGHT = 0.01  # share of the rows, those of largest length
+TIMES = 4  # at which a training is compared with its prediction
+LADDER = (1 / 3, 1.0, 3.0, 9.0)  # rates that are tried, in units of the one that is to be used
+
+
+@dataclass(frozen=True, eq=False)
+class HeldOut:
+    """One pass over four fifths of the rows, tested on the others, at the end: predicted and measured, with errors.
+
+    rows: how many were held out. doubt: standard error of the prediction, of the estimates. error: standard error of
+    what was measured, over runs and the rows held out.
+    """
+
+    rows: int
+    predicted: float
+    doubt: float
+    measured: float
+    error: float
+
+    @property
+    def deviation(self) -> float:
+        """Relative to the prediction."""
+        return self.measured / self.predicted - 1
+
+    @property
+    def standard_error(self) -> float:
+        """Of the deviation."""
+        return float(np.hypot(self.doubt, self.error)) / self.predicted
+
+    def __repr__(self) -> str:
+        return (
+            f"one pass tested on {self.rows} rows held out: {self.measured:.4g} ± {self.error:.1g}, predicted from the "
+            f"others {self.predicted:.4g} ± {self.doubt:.1g}"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class Trust:
+    """How far trainings on the rows are from theory.
+
+    Attributes
+    ----------
+    rates: at which rows were trained on, rising, (rates,).
+    times: at which trainings were compared, (times,).
+    predicted, trained, errors: error by theory, mean over runs, and standard error of the mean, (rates, times);
+        infinite where a run diverged.
+    runs: of each training.
+    fourth, gaussian: E|x|⁴/(E|x|²)² of the rows, and of Gaussian inputs with their spectrum.
+    bright: share of Σ|x|² in the hundredth of the rows of largest length.
+    best: the rate that is to be used.
+    held_out: the pass over a part of the rows; None where they are too few for it.
+    """
+
+    rates: Array
+    times: Array
+    predicted: Array
+    trained: Array
+    errors: Array
+    runs: int
+    fourth: float
+    gaussian: float
+    bright: float
+    best: float
+    held_out: HeldOut | None
+
+    @property
+    def deviations(self) -> Array:
+        """Of the trainings from theory, relative, (rates, times)."""
+        return self.trained / self.predicted - 1
+
+    def within(self, rate: float) -> float:
+        """Relative deviation from theory that has to be reckoned with at a rate; infinite where runs diverged."""
+        bars = (np.abs(self.deviations) + SURE * self.errors / self.predicted).max(1)
+        if rate > self.rates[-1]:  # the deviation grows with the rate
+            return float(bars[-1] * rate / self.rates[-1])
+        known = np.isfinite(bars)
+        after = int(np.searchsorted(self.rates, rate))
+        if not known[max(0, after - 1) : after + 1].all():
+            return np.inf
+        return float(np.interp(rate, self.rates, bars))
+
+    @property
+    def reason(self) -> str:
+        """Why theory is not to be trusted; empty where it is."""
+        bar = self.within(self.best)
+        if bar > LARGEST:
+            return f"{self._words(bar)} at rate {self.best:.3g}; {self.shape}"
+        held = self.held_out
+        if held is not None and abs(held.deviation) > max(LARGEST, 4 * held.standard_error):
+            far = abs(held.deviation) / held.standard_error
+            return f"rows held out are off by {held.deviation:+.0%}, {far:.0f} standard errors"
+        return ""
+
+    def _words(self, bar: float) -> str:
+        if not np.isfinite(bar):
+            return "training diverges"
+        at = int(np.argmin(np.abs(self.rates - self.best)))
+        worst = int(np.argmax(np.abs(self.deviations[at])))
+        deviation, error = self.deviations[at, worst], self.errors[at, worst] / self.predicted[at, worst]
+        return f"training is {deviation:+.0%} ± {error:.0%} off theory"
+
+    @property
+    def highest_rate(self) -> float:
+        """The largest rate at which theory may be trusted; zero where there is none."""
+        tried = np.geomspace(self.rates[0], 3 * self.rates[-1], 200)
+        good = np.array([self.within(rate) <= LARGEST for rate in tried])
+        return float(tried[good].max()) if good.any() else 0.0
+
+    @property
+    def shape(self) -> str:
+        """In words, how the rows differ from Gaussian ones."""
+        ratio = f"E|x|^4/(E|x|^2)^2 is {self.fourth:.3g}, of Gaussian inputs {self.gaussian:.3g}"
+        if self.fourth * UNUSUAL < self.gaussian:
+            return f"rows differ less in length than Gaussian ones: {ratio}"
+        if self.fourth < UNUSUAL * self.gaussian:
+            return f"rows have the lengths of Gaussian ones ({ratio}), so their shape or the noise must differ"
+        carried = f"the {BRIGHT:.0%} longest rows carry {self.bright:.0%} of the variance"
+        return f"rows are bright and dark, or have heavy tails: {ratio}, and {carried}"
+
+    @property
+    def trusted(self) -> bool:
+        """Whether theory may be trusted at the rate that is to be used."""
+        return not self.reason
+
+    @property
+    def words(self) -> str:
+        """The verdict in a line."""
+        if not self.trusted:
+            return f"do not trust the theory on these data: {self.reason}"
+        return f"theory may be trusted within {100 * self.within(self.best):.2g} % at rate {self.best:.3g}"
+
+    def __repr__(self) -> str:
+        lines = [f"verdict: {self.words}"]
+        for rate, predicted, trained, error in zip(
+            self.rates, self.predicted[:, -1], self.trained[:, -1], self.errors[:, -1], strict=True
+        ):
+            seen = f"{trained:.4g} ± {error:.1g}" if np.isfinite(trained) else "diverged"
+            lines.append(f"  {self.runs} trainings at rate {rate:.3g}: error {seen}, predicted {predicted:.4g}")
+        if self.held_out is not None:
+            lines.append(f"  {self.held_out!r}")
+        return "\n".join(lines)
+
+
+def measure_trust(
+    data: Samples, estimates: Estimates, best: float, last: float, *, runs: int, seed: int, progress: bool
+) -> Trust:
+    """Train on the rows until `last` at the rate `best` and at larger ones, and over a part of the rows in one pass."""
+    N, n = data.size, len(data.rows)
+    lengths = np.einsum("ij,ij->i", data.rows, data.rows)
+    omega = data.eigenvalues
+    fourth = float(np.mean(lengths**2) / np.mean(lengths) ** 2)
+    gaussian = 1 + 2 * float(omega @ omega) / float(omega.sum()) ** 2
+    longest = np.sort(lengths)[-max(1, round(BRIGHT * n)) :]
+    rates = best * np.array(LADDER)
+    stops = np.unique(np.geomspace(max(1, N / 4), max(4, last * N), TIMES).round().astype(int))
+    predicted = np.array([estimates.plain.errors(np.full(stops[-1], rate))[stops] for rate in rates])
+    stable = np.isfinite(predicted).all(1) & (predicted[:, -1] < 2 * predicted[0, 0] + estimates.plain.noise)
+    rates, predicted = rates[stable], predicted[stable]
+    problem = Problem(data=data, student=Committee(1, "linear"), algorithm=OnlineSGD(best))
+    start = draw(problem, N, scale=0.0)
+    trained, errors = np.full(predicted.shape, np.inf), np.full(predicted.shape, np.inf)
+    for i, rate in enumerate(rates.tolist()):
+        at_rate = replace(problem, algorithm=OnlineSGD(rate))
+        try:
+            found = train(at_rate, start, stops / N, runs, seed, progress=progress).data["error"].values
+        except NumericalError:
+            continue  # it diverged, which is the finding
+        trained[i], errors[i] = found.mean(0), found.std(0, ddof=1) / np.sqrt(runs)
+    held = _held_out(estimates, best, runs=runs, seed=seed)
+    return Trust(
+        rates,
+        stops / N,
+        predicted,
+        trained,
+        errors,
+        runs,
+        fourth,
+        gaussian,
+        float(longest.sum() / lengths.sum()),
+        best,
+        held,
+    )
+
+
+def _held_out(estimates: Estimates, rate: float, *, runs: int, seed: int) -> HeldOut | None:
+    """One pass over four fifths of the rows in random orders, and what was to be expected on the others."""
+    n, N = estimates.rows.shape
+    rng = np.random.default_rng([seed, 5])
+    held = np.zeros(n, bool)
+    held[rng.permutation(n)[: n // 5]] = True
+    count = n - int(held.sum())
+    if count < 1.25 * N + 2 or held.sum() < 10:
+        return None
+    rates = np.full(count, rate)
+    predicted = float(estimates.without(held).errors(rates)[-1])
+    ends = np.array([task.errors(rates)[-1] for task in estimates.resampled(20, seed)])
+    rows, targets, places = estimates.rows, estimates.targets, np.flatnonzero(~held)
+    test, labels = rows[held], targets[held]
+    losses = np.empty((runs, len(test)))
+    for run in range(runs):
+        theta = np.zeros(N)
+        one_pass(theta, rows, targets, rng.permutation(places), rates)
+        losses[run] = 0.5 * (labels - test @ theta) ** 2
+    each = losses.mean(0)
+    over_rows = float(each.std(ddof=1)) / np.sqrt(len(test))
+    over_runs = float(losses.mean(1).std(ddof=1)) / np.sqrt(runs)
+    # the prediction was made from four fifths of the rows
+    doubt = float(ends.std(ddof=1)) * np.sqrt(n / count)
+    return HeldOut(len(test), predicted, doubt, float(each.mean()), float(np.hypot(over_rows, over_runs)))
+
+
+@kept(nogil=True, fastmath={"reassoc", "contract"})
+def one_pass(theta, rows, targets, order, rates):  # pragma: no cover - compiled
+    """Steps of SGD on the square loss in the order of rows given, each once: θ ← θ − (η/N) (θ·x − y) x, in place."""
+    N = theta.size
+    for i in range(order.size):
+        x = rows[order[i]]
+        field = 0.0
+        for k in range(N):
+            field += theta[k] * x[k]
+        pull = rates[i] / N * (targets[order[i]] - field)
+        for k in range(N):
+            theta[k] += pull * x[k]
