@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import DOP853
@@ -16,7 +18,7 @@ from overlaps.online.motion import EquationOfMotion
 from overlaps.trajectory.dataset import Trajectory
 
 from .problems import committee
-from .table import Row, duration, times
+from .table import Row, at_most, duration, times
 from .timing import race
 
 Array = NDArray[np.float64]
@@ -140,6 +142,34 @@ def long_run(quick: bool = False) -> list[Row]:
             "times as long.",
         ),
     ]
+
+
+def accuracies(quick: bool = False) -> list[Row]:
+    """What less and more accuracy cost, by closed forms and by quadrature: evaluations, and how far off they are."""
+    problem = committee()
+    start = ov.draw(problem, 4000, scale=0.5)
+    grid = [0.5, 2.0]
+    exact = ov.solve(problem, start, grid, accuracy=1e-12)
+    rows: list[Row] = []
+    for method, asked in (
+        ("closed", (1e-3, 1e-6, 1e-9, 1e-12)),
+        ("quadrature", (1e-2, 1e-4) if quick else (1e-2, 1e-4, 1e-6)),
+    ):
+        found = [ov.solve(problem, start, grid, method=method, accuracy=a) for a in asked]
+        rows.append(
+            at_most(
+                f"macro: evaluations at accuracy {asked[0]:.0e} / {asked[-1]:.0e}, {method}, K = M = 2",
+                max(evaluations(a) / evaluations(b) for a, b in pairwise(found)),
+                1.0,
+                "; ".join(
+                    f"{a:.0e}: {evaluations(one):,} evaluations, states {stated(one):.0e}, is off by "
+                    f"{distance(one, exact):.0e}"
+                    for a, one in zip(asked, found, strict=True)
+                )
+                + ". The largest ratio of one to the next: asking for less never costs more.",
+            )
+        )
+    return rows
 
 
 def landing(quick: bool = False) -> list[Row]:

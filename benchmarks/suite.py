@@ -6,7 +6,21 @@ from collections.abc import Callable
 from pathlib import Path
 from re import DOTALL, sub
 
-from . import averages, full_batch, giant_step, latency, laws, macro, manifold, meso, micro, mixtures, plan, spectra
+from . import (
+    any_activation,
+    averages,
+    full_batch,
+    giant_step,
+    latency,
+    laws,
+    macro,
+    manifold,
+    meso,
+    micro,
+    mixtures,
+    plan,
+    spectra,
+)
 from .table import Row, as_markdown, as_readme, as_text, machine, summary
 
 Benchmark = Callable[[bool], list[Row]]
@@ -14,9 +28,16 @@ Benchmark = Callable[[bool], list[Row]]
 SUITE: dict[str, tuple[Benchmark, ...]] = {
     "Micro: real training runs": (micro.against_numpy, micro.limits, micro.engines),
     "Meso: the exact law of the overlaps": (meso.sizes, meso.levels, meso.full_run),
-    "Macro: infinite size": (macro.by_levels, macro.long_run, macro.landing, macro.against_euler),
+    "Macro: infinite size": (macro.by_levels, macro.long_run, macro.landing, macro.accuracies, macro.against_euler),
     "Laws: closed forms": (laws.linear,),
-    "Gaussian averages": (averages.closed_forms, averages.rules),
+    "Gaussian averages": (
+        averages.closed_forms,
+        averages.rules,
+        any_activation.square_loss,
+        any_activation.softmax,
+        any_activation.relu_outputs,
+        any_activation.solutions,
+    ),
     "Mixtures: classes": (mixtures.scales, mixtures.diffusion),
     "Full batch": (full_batch.scales, full_batch.horizon),
     "One giant step": (giant_step.experiment,),

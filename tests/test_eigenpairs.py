@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 
 from overlaps.interface.errors import InputError, NumericalError
-from overlaps.spectra.alignment import alignment, distance_from, lives_in
+from overlaps.spectra.alignment import distance_from, lives_in, subspace_alignment
 from overlaps.spectra.eigenpairs import Eigenpairs, eigenpairs, gram_eigenpairs
 from overlaps.spectra.krylov import BASIS, orthonormal
 from overlaps.spectra.operators import OperatorFamily, SymmetricOperator, check_symmetric
@@ -412,17 +412,17 @@ def test_alignment_by_least_squares() -> None:
     unit = B / np.linalg.norm(B, axis=0)
     left = V - unit @ np.linalg.lstsq(unit, V, rcond=None)[0]
     expected = np.sqrt(1 - np.sum(left**2, axis=0) / np.sum(V**2, axis=0))
-    np.testing.assert_allclose(alignment(V, B), expected, rtol=1e-12)
-    assert alignment(V[:, 0], B) == pytest.approx(expected[0], rel=1e-12)
-    assert isinstance(alignment(V[:, 0], B), float)
-    np.testing.assert_allclose(alignment(1e-200 * V, B), expected, rtol=1e-12)
+    np.testing.assert_allclose(subspace_alignment(V, B), expected, rtol=1e-12)
+    assert subspace_alignment(V[:, 0], B) == pytest.approx(expected[0], rel=1e-12)
+    assert isinstance(subspace_alignment(V[:, 0], B), float)
+    np.testing.assert_allclose(subspace_alignment(1e-200 * V, B), expected, rtol=1e-12)
 
 
 def test_alignment_with_dependent_vectors() -> None:
     plane = np.eye(4)[:, :2]
     more = np.c_[plane, plane.sum(axis=1), np.zeros(4), plane @ [1e-3, 7.0]]
-    assert alignment([1.0, 2.0, 2.0, 0.0], more) == pytest.approx(np.sqrt(5) / 3, rel=1e-12)
-    assert alignment([1.0, 2.0, 0.0, 0.0], more) <= 1
+    assert subspace_alignment([1.0, 2.0, 2.0, 0.0], more) == pytest.approx(np.sqrt(5) / 3, rel=1e-12)
+    assert subspace_alignment([1.0, 2.0, 0.0, 0.0], more) <= 1
 
 
 @pytest.mark.parametrize("dimension", [20, 400])
@@ -456,12 +456,12 @@ def test_distance_of_what_is_inside_or_zero() -> None:
 def test_alignment_refusals() -> None:
     plane = np.eye(4)[:, :2]
     for call, words in [
-        (lambda: alignment(np.zeros(4), plane), "not zero"),
-        (lambda: alignment(np.ones((4, 2)) * [1, 0], plane), "not zero"),
-        (lambda: alignment(np.ones(3), plane), r"expected shape \(4,\) or \(4, any\)"),
-        (lambda: alignment(np.ones(4), np.zeros((4, 2))), "at least one vector"),
-        (lambda: alignment(np.ones(4), np.zeros((4, 0))), "at least one vector"),
-        (lambda: alignment(np.ones(4), np.ones(4)), r"subspace: expected shape \(any, any\)"),
+        (lambda: subspace_alignment(np.zeros(4), plane), "not zero"),
+        (lambda: subspace_alignment(np.ones((4, 2)) * [1, 0], plane), "not zero"),
+        (lambda: subspace_alignment(np.ones(3), plane), r"expected shape \(4,\) or \(4, any\)"),
+        (lambda: subspace_alignment(np.ones(4), np.zeros((4, 2))), "at least one vector"),
+        (lambda: subspace_alignment(np.ones(4), np.zeros((4, 0))), "at least one vector"),
+        (lambda: subspace_alignment(np.ones(4), np.ones(4)), r"subspace: expected shape \(any, any\)"),
         (lambda: distance_from(operator(np.eye(3)), plane), "acts on 3 dimensions"),
         (lambda: distance_from(np.eye(3), plane), r"A: expected shape \(4, any\)"),
         (lambda: lives_in(np.ones(4), plane, -0.1), "error"),

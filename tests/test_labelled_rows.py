@@ -208,6 +208,8 @@ def test_the_table_of_the_digits() -> None:
         bar = student.isf(LEVEL / 18, 39) * runs.std("run", ddof=1) / np.sqrt(40)
         gap = np.abs(runs.mean("run").values - expected)
         assert np.all(gap <= bar.values + (0.01 if rate < 0.2 else 0.045) * np.array(expected)), (rate, gap)
+        measured = ov.solve(p, start, times, system="measured-moments").data["error"].values[0]
+        assert np.all(np.abs(runs.mean("run").values - measured) <= bar.values + 0.005 * measured), rate
     with pytest.raises(ov.NumericalError, match=r"^macro: the mean error at size 61 grew without bound by time .*rate"):
         ov.solve(learn(data, 3.0), ov.draw(learn(data, 3.0), 61), [1e4])
 
@@ -359,6 +361,30 @@ def test_the_exact_mean_of_other_problems() -> None:
     ):
         with pytest.raises(ov.InputError, match=words):
             ov.solve(problem, ov.Start.from_overlaps(problem, start.Q, start.R, start.T), [1.0], system="exact-mean")
+
+
+def test_measured_moments_of_rows() -> None:
+    """One step from a start that is not random, against the average over the rows themselves; a batch divides it."""
+    data = rows_of_twelve()
+    assert data.own_teacher is not None and data.targets is not None
+    for batch in (1, 3):
+        p = learn(data, ov.OnlineSGD(0.9, batch=batch))
+        apart = np.zeros((1, 12))
+        apart[0, 2] = 3.0  # along one axis the deviations of coordinates are uncorrelated
+        start = ov.Start.from_weights(p, data.own_teacher + apart)
+        delta = data.rows @ start.student[0] / np.sqrt(12) - data.targets  # pyright: ignore
+        gradient = delta[:, None] * data.rows / np.sqrt(12)
+        mean = gradient.mean(0)
+        second = (gradient**2).mean(0) / batch + (1 - 1 / batch) * mean**2
+        squares = apart[0] ** 2 - 2 * 0.9 * apart[0] * mean + 0.81 * second
+        cross = 2 * (data.rows @ apart[0] / np.sqrt(12)) * (delta - data.rows @ apart[0] / np.sqrt(12))
+        squares -= 0.81 / batch * (cross[:, None] * data.rows**2).mean(0) / 12  # residuals correlated with x: left out
+        expected = 0.5 * (data.eigenvalues @ squares / 12 + data.unexplained)
+        found = ov.solve(p, start, [1 / 12], system="measured-moments").data["error"].item()
+        assert found == pytest.approx(expected, rel=1e-10)
+    with pytest.raises(ov.InputError, match=r"^system: measured-moments are those of labelled rows"):
+        q = ov.Problem(data=ov.GaussianInputs(), teacher=LINEAR, student=LINEAR, algorithm=ov.OnlineSGD(0.9))
+        ov.solve(q, ov.draw(q, 5), [1.0], system="measured-moments")
 
 
 def test_training_of_any_student_measures_the_loss_of_the_rows(tmp_path: Path) -> None:

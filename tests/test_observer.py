@@ -13,7 +13,7 @@ import overlaps as ov
 from mixtures import classes
 from overlaps.interface.errors import InputError, NumericalError
 from overlaps.spectra import observer as module
-from overlaps.spectra.alignment import alignment
+from overlaps.spectra.alignment import subspace_alignment
 from overlaps.spectra.batch import Batch
 from overlaps.spectra.eigenpairs import eigenpairs
 from overlaps.spectra.empirical import gradient_matrix, hessian
@@ -41,7 +41,9 @@ def check_look(
             values, vectors = np.linalg.eigh(matrix.block(i).dense())
             order = np.argsort(-abs(values))[:k]
             assert np.allclose(seen[f"{kind}_values"][i], values[order], rtol=0, atol=1e-7 * abs(values).max())
-            assert np.isclose(seen[f"{kind}_alignment"][i], alignment(row, vectors[:, order]), rtol=0, atol=1e-6)
+            assert np.isclose(
+                seen[f"{kind}_alignment"][i], subspace_alignment(row, vectors[:, order]), rtol=0, atol=1e-6
+            )
             if start.means is not None and len(start.means):
                 top = abs(start.means @ vectors[:, order[0]]) / np.linalg.norm(start.means, axis=1)
                 assert np.allclose(seen[f"{kind}_top_mean"][i], top, rtol=0, atol=1e-6)
@@ -49,7 +51,7 @@ def check_look(
         if problem.student.train_readout:
             values, vectors = np.linalg.eigh(matrix.block("v").dense())
             assert np.allclose(seen[f"{kind}_readout_values"], values[::-1], rtol=0, atol=1e-12)
-            rho = alignment(v, vectors[:, ::-1][:, :k])
+            rho = subspace_alignment(v, vectors[:, ::-1][:, :k])
             assert np.isclose(seen[f"{kind}_readout_alignment"], rho, rtol=0, atol=1e-10)
 
 

@@ -87,7 +87,7 @@ def test_vectors_point_at_the_means() -> None:
         standing = data[f"{kind}_vectors"].attrs["predicted_outliers"]
         assert ((vectors[at, :standing] ** 2).sum(0) > 2 * scale.classes / scale.size).all()
         # E_k of the figure is that of figure 2.1, up to the test samples
-        rho = ov.spectra.alignment(x, vectors)
+        rho = ov.spectra.subspace_alignment(x, vectors)
         assert rho == pytest.approx(quick("fig2.1")[f"{kind}_alignment"].values[-1, 0], abs=0.05)
     before, after = quick("fig9.1")["classifiers"].values
     assert (np.argmax(after, axis=1) == at[:2]).all() and np.abs(before).max() < 6 / np.sqrt(scale.size)

@@ -12,7 +12,8 @@ from manifolds import DATA, apart, hidden, reference, rms
 from overlaps.averages import method_for
 from overlaps.data.latent import Conditional
 from overlaps.online import strong_mixture
-from overlaps.online.strong_mixture import WEAK, Drift, _Run
+from overlaps.online.strong_mixture import Drift, _Run
+from overlaps.online.weak_mixture import WEAK
 from overlaps.trajectory.budget import Budget
 
 NAMES = ("Q", "R", "v")
@@ -86,16 +87,57 @@ def test_drift_is_the_mean_step_of_training() -> None:
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_what_one_covariance_for_all_components_costs(seed: int) -> None:
-    """At the limit of `WEAK` the levels are off by about its square, a tenth of it at a third."""
-    off = []
+    """The levels state what they leave out, of second order in the strength, and are off by less; more than a tenth."""
     for strength in (0.9 * WEAK, 0.3 * WEAK):
         problem = weak(strength, seed)
-        start, times = ov.draw(problem, 200, seed=1), [1.0, 5.0, 20.0]
-        assert problem.data.at(200).strength < WEAK
-        levels = ov.solve(problem, start, times)
+        start, times = ov.draw(problem, 150, seed=1), [1.0, 5.0, 20.0]
+        assert problem.data.at(150).strength < WEAK
+        levels = ov.solve(problem, start, times, system="levels")
         given = ov.solve(problem, start, times, system="strong-mixture")
-        off.append(max(apart(levels.data[name], given.data[name]) for name in (*NAMES, "error")))
-    assert off[0] < WEAK**2 and off[1] < 0.15 * WEAK**2
+        ratios = []
+        for name in (*NAMES, "m", "error"):
+            off = apart(levels.data[name], given.data[name])
+            assert off < levels.accuracy(name) + given.accuracy(name)
+            ratios.append(off / levels.accuracy(name))
+        assert max(ratios) > 0.1
+
+
+def test_auto_takes_the_equations_that_are_accurate_enough() -> None:
+    """At strength .18 one covariance is off by some per cent, which is not what is asked for; the system has a name."""
+    strong, faint = weak(0.16), weak(0.05)
+    for problem, accuracy, system in (
+        (strong, None, "strong-mixture"),
+        (faint, None, "levels"),
+        (strong, 0.1, "levels"),
+    ):
+        start = ov.draw(problem, 100, seed=1)
+        found = ov.solve(problem, start, [1.0], accuracy=accuracy)
+        assert found.data.attrs["system"] == system
+        assert ("strong-mixture" in repr(found)) == (system == "strong-mixture")
+        assert found.accuracy("Q") > (1e-4 if system == "levels" else 0)
+    with pytest.raises(ov.NumericalError, match=r"share their covariance to .* where 1.0e-03 was asked") as caught:
+        ov.solve(strong, ov.draw(strong, 100, seed=1), [1.0], system="levels", accuracy=1e-3)
+    assert caught.value.partial is not None
+
+
+def test_second_order_of_fast_means_is_the_variance_of_the_steps() -> None:
+    """A linear unit on means alone: m moves by the share a of its way, so that its variance is η²B/(1 − (1 − a)²)."""
+    problem = ov.Problem(
+        data=ov.HiddenManifold(latent_ratio=0.5, nonlinearity="linear", latent=ov.LatentMixture(2, 2.0)),
+        teacher=ov.Committee(1, "linear"),
+        student=ov.Committee(1, "linear"),
+        algorithm=ov.OnlineSGD(0.3),
+    )
+    start = ov.draw(problem, 40, seed=1)
+    drift = Drift(problem, start, method_for(problem, start.u))  # type: ignore[arg-type]
+    y = np.concatenate([start.student.ravel(), start.v, np.zeros(4)])  # type: ignore[union-attr]
+    each = drift.averages(0.0, y)[2]
+    step = np.eye(2) - 0.3 * drift.pull_of_means(each)
+    B = drift._means(np.zeros((2, 2)), each, 0.3) / drift.N / 0.3
+    M = np.linalg.solve(np.eye(4) - np.kron(step, step), (0.09 * B).ravel()).reshape(2, 2)
+    assert apart(drift._means(M, each, 0.3), 0.0) < 1e-9 * drift.N
+    drift.order = 1
+    assert apart(drift._means(M, each, 0.3), 0.0) > 1e-3 * drift.N * np.abs(M).max()
 
 
 class Known(ov.LatentMixture):

@@ -131,12 +131,21 @@ def gaussian_averages(
     if how.gain <= 1:  # the error of random points is random: one difference may be small by chance
         rules += [how.coarser(), how.coarser().check()]
     fine, others = how(c, v, at), [rule(c, v, at) for rule in rules]
+    # a covariance that is singular but for rounding does not tell its factor, and with it the fields, better than this
+    least = 1e-15 if isinstance(how, (ClosedForm, SumForm)) or not _is_singular(c) else 1e-8
     accuracy: dict[str, float] = {}
     for name in ("D", "S", "dv", "error", "E"):
         x = np.asarray(getattr(fine, name))
         differences = [float(np.abs(x - np.asarray(getattr(other, name))).max(initial=0.0)) for other in others]
-        accuracy[name] = max(1e-15 * max(1.0, float(np.abs(x).max(initial=0.0))), 2 * max(differences))
+        accuracy[name] = max(least * max(1.0, float(np.abs(x).max(initial=0.0))), 2 * max(differences))
     return GaussianAverages(fine.D, fine.S, fine.dv, fine.error, fine.E, how.name, accuracy)
+
+
+def _is_singular(C: NDArray[np.float64]) -> bool:
+    """Whether some combination of the fields does not vary, but for rounding."""
+    sd = np.sqrt(np.maximum(np.diag(C), 0.0))
+    R = C / np.outer(np.where(sd > 0, sd, 1.0), np.where(sd > 0, sd, 1.0))
+    return bool(np.linalg.eigvalsh(R).min(initial=1.0) < 1e-13)
 
 
 __all__ = ["Averages", "ClosedForm", "GaussianAverages", "Method", "SumForm", "gaussian_averages", "method_for"]

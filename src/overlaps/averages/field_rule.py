@@ -7,11 +7,11 @@ exp(−kᵀ A⁻¹ k/2) of frequency k. A lattice of spacings h_j reads the freq
     h_j = h √(A⁻¹)_jj √(min_m mᵀ B m),        B the matrix A⁻¹ scaled to a unit diagonal,
 
 leaves an error of exp(−2π²/h²), whatever the covariance: h is in units of the width of the integrand, which is that of
-the fields while these vary little, and that of the activation when they vary much.
+the weight while fields vary little, and that of the activation when they vary much.
 
 >>> rule = FieldRule([(), ()])
 >>> rule.spacings(np.diag([0.01, 10.0])).round(3)
-array([0.5 , 0.035])
+array([0.5 , 0.05])
 """
 
 from __future__ import annotations
@@ -128,7 +128,12 @@ class FieldRule:
         spacings = np.full(X.shape[1], np.inf)
         if alive.size:
             spacings[alive] = self._affordable(self._resolving(X[:, alive], gain))
-        return spacings
+        # laws of labels come in batches, of which those of about one width share a lattice
+        return STEP ** self._steps(spacings) if self.labelled else spacings
+
+    @staticmethod
+    def _steps(spacings: Array) -> Array:
+        return np.floor(np.log(spacings) / np.log(STEP) + 1e-9)
 
     def _resolving(self, X: Array, gain: float) -> Array:
         r = X.shape[1]
@@ -191,9 +196,8 @@ class FieldRule:
         return z, w, moved
 
     def steps(self, X: Array, gain: float) -> Array:
-        """Spacings in steps of a factor, (r,), so that laws of about one width share a lattice; see `stepped`."""
-        spacings = self.spacings(X, gain)
-        return np.where(np.isfinite(spacings), np.floor(np.log(spacings) / np.log(STEP)), np.inf)
+        """Spacings in steps of a factor, (r,), for `stepped`."""
+        return self._steps(self.spacings(X, gain))
 
     def stepped(self, steps: Array) -> tuple[Array, Array]:
         """Nodes and weights of the lattice with spacings of so many steps."""

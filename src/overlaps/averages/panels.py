@@ -12,7 +12,7 @@ and Gauss-Legendre nodes fill the panels between the cuts, as many as their leng
 
 >>> import numpy as np
 >>> X, mean, kinks = np.eye(1), np.zeros(1), np.zeros((1, 1))
->>> z, w = panel_rule(X, mean, kinks, no_margin, 1, 0, np.ones(1), np.zeros(0), np.ones(1), 8.0, 6)
+>>> z, w = panel_rule(X, mean, kinks, no_margin, 1, 0, np.ones(1), np.zeros(0), np.ones(1), 8.0, 9)
 >>> round(float(w @ np.maximum(z[:, 0], 0.0) ** 2), 8)
 0.5
 """

@@ -13,10 +13,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from ..algorithms import FullBatch
-from ..data import HiddenManifold
-from ..data.inputs import Levels
-from ..interface.checks import steps
 from ..interface.errors import InputError
 from ..problem.statement import Problem
 
@@ -31,10 +27,10 @@ def check_cost(problem: Problem, plan: Plan) -> None:
     """Refuse a plan that could not be afforded, naming what makes it so."""
     N, K = plan.size, problem.student.units
     F = problem.teacher_units + (problem.data.components.weights.size if problem.data.has_means else 0)
-    levels = problem.data.fractions.size if isinstance(problem.data, Levels) else 1
-    if isinstance(problem.data, HiddenManifold) and N > LARGEST**0.5:
+    levels = problem.data.fractions.size if problem.data.is_gaussian else 1
+    if problem.data.reads_latent and N > LARGEST**0.5:
         raise InputError(f"size: the features of {N} inputs are {N**2:.1e} numbers; use at most {LARGEST**0.5:.0f}")
-    count = problem.algorithm.steps if isinstance(problem.algorithm, FullBatch) else steps(plan.last, N)
+    count, _ = problem.algorithm.extent(N, plan.first, plan.last)
     work = {
         "units": 1e3 * levels * (K + F) ** 2 + 1e4 * K**2 * (K + F) ** 2,
         "meso_runs": float(plan.meso_runs) * count * levels * (K + F) ** 2,

@@ -81,7 +81,15 @@ def solve(problem: Problem, start: Start, times: Array, levels: bool) -> Traject
     (lam, U), (K, N), v, B = rows.axes, start.student.shape, start.v, start.teacher
     W = start.student @ U
     given = Linear(
-        lam, np.ones(N), (rows.best**2)[:, None, None], v, np.ones(1), rows.unexplained, problem.update.noise, float(N)
+        lam,
+        np.ones(N),
+        (rows.best**2)[:, None, None],
+        v,
+        np.ones(1),
+        rows.unexplained,
+        problem.update.noise,
+        float(N),
+        np.zeros(N),
     )
     total = steps(float(times[-1]), N)
     stops = Stops.at(times, N)

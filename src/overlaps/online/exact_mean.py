@@ -22,6 +22,7 @@ theorem adds at finite size. The error is s/2. In the limit N → ∞ this is th
 from __future__ import annotations
 
 import time as clock
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -44,7 +45,10 @@ CHUNK = 2**21  # numbers in the matrices of steps that are made at once
 
 
 class Linear(NamedTuple):
-    """What does not move: ω (B,), dimensions n (B,), T (B, M, M), readouts v (K,) and u (M,), σ², 1/β and N."""
+    """What does not move: ω (B,), dimensions n (B,), T (B, M, M), readouts v (K,) and u (M,), σ², 1/β and N.
+
+    extra: (B,), what is added to 2 ω² E + n ω (s + σ²) where inputs are not Gaussian; it may change between steps.
+    """
 
     omega: Array
     dimensions: Array
@@ -54,6 +58,7 @@ class Linear(NamedTuple):
     noise: float
     share: float
     size: float
+    extra: Array
 
 
 @kept(nogil=True, fastmath={"reassoc", "contract"})
@@ -63,7 +68,7 @@ def advance_one(given, Q, A, keep, pull):  # pragma: no cover - compiled
     Returns the number of steps taken.
     """
     omega, n, T, N = given.omega, given.dimensions, given.T, given.size
-    v, u, share = given.v[0], given.u[0], given.share
+    v, u, share, extra = given.v[0], given.u[0], given.share, given.extra
     total = 0.0
     for b in range(omega.size):
         total += omega[b] * (v * v * Q[b, 0, 0] - 2 * v * u * A[b, 0, 0] + u * u * T[b, 0, 0])
@@ -73,7 +78,7 @@ def advance_one(given, Q, A, keep, pull):  # pragma: no cover - compiled
             w, q, a, t = omega[b] / N, Q[b, 0, 0], A[b, 0, 0], T[b, 0, 0]
             er, eB = v * q - u * a, v * a - u * t
             E = v * er - u * eB
-            noise = (1.0 + share) * w * w * E + w * n[b] / N * power
+            noise = (1.0 + share) * w * w * E + w * n[b] / N * power + share * extra[b] / (N * N)
             q = L * L * q - 2.0 * L * p * w * er + p * p * noise
             a = L * a - p * w * eB
             Q[b, 0, 0], A[b, 0, 0] = q, a
@@ -91,7 +96,7 @@ def advance(given, Q, A, keep, pull):  # pragma: no cover - compiled
     Stops where the error has diverged, and returns the number of steps taken.
     """
     omega, n, T, N = given.omega, given.dimensions, given.T, given.size
-    v, u, share = given.v, given.u, given.share
+    v, u, share, extra = given.v, given.u, given.share, given.extra
     R, M, K = Q.shape[1], A.shape[2], v.size
     er, eB, Ler, LQ = np.empty(R), np.empty(M), np.empty(R), np.empty((R, R))
     LA, E = np.empty((R, M)), np.empty(omega.size)
@@ -136,7 +141,7 @@ def advance(given, Q, A, keep, pull):  # pragma: no cover - compiled
                     LA[r, m] = 0.0
                     for i in range(R):
                         LA[r, m] += L[r, i] * A[b, i, m]
-            noise = (1.0 + share) * w * w * E[b] + w * n[b] / N * power
+            noise = (1.0 + share) * w * w * E[b] + w * n[b] / N * power + share * extra[b] / (N * N)
             for r in range(R):
                 for i in range(R):
                     Q[b, r, i] = p[r] * p[i] * noise - w * (Ler[r] * p[i] + p[r] * Ler[i])
@@ -159,8 +164,18 @@ class Moments(NamedTuple):
     diverged: int | None
 
 
-def second_moments(given: Linear, update: Update, Q: Array, A: Array, stops: NDArray[np.int64]) -> Moments:
-    """The moments at the steps `stops` from Q (B, K, K) and A (B, K, M); velocities start at zero."""
+def second_moments(
+    given: Linear,
+    update: Update,
+    Q: Array,
+    A: Array,
+    stops: NDArray[np.int64],
+    extra: Callable[[Array], Array] | None = None,
+) -> Moments:
+    """The moments at the steps `stops` from Q (B, K, K) and A (B, K, M); velocities start at zero.
+
+    extra: what inputs that are not Gaussian add, (B,), given E (B,); asked for again after every hundredth of the time.
+    """
     (B, K, M), R, size = A.shape, update.rule.rows * A.shape[1], int(given.size)
     rows_Q, rows_A = np.zeros((B, R, R)), np.zeros((B, R, M))
     rows_Q[:, :K, :K], rows_A[:, :K] = Q, A
@@ -169,6 +184,9 @@ def second_moments(given: Linear, update: Update, Q: Array, A: Array, stops: NDA
     for i, stop in enumerate(stops.tolist()):
         while done < stop:
             count = min(stop - done, max(1, CHUNK // (R * R + R)))
+            if extra is not None:
+                count = min(count, max(1, done // 100))
+                given = given._replace(extra=extra(distances(given, rows_Q[:, :K, :K], rows_A[:, :K])))
             keep, pull = row_matrices(update.steps(done, count, size), given.v)
             taken = (advance_one if one else advance)(given, rows_Q, rows_A, keep, pull)
             done += taken
@@ -176,6 +194,13 @@ def second_moments(given: Linear, update: Update, Q: Array, A: Array, stops: NDA
                 return seen._replace(reached=i, diverged=done)
         seen.Q[i], seen.A[i] = rows_Q[:, :K, :K], rows_A[:, :K]
     return seen
+
+
+def distances(given: Linear, Q: Array, A: Array) -> Array:
+    """E_b = (e·e)_b, (B,), from Q (B, K, K) and A (B, K, M)."""
+    v, u = given.v, given.u
+    squares = np.einsum("i,bij,j->b", v, Q, v) + np.einsum("i,bij,j->b", u, given.T, u)
+    return squares - 2 * np.einsum("i,bij,j->b", v, A, u)
 
 
 def row_matrices(step: Matrices, v: Array) -> tuple[Array, Array]:
@@ -187,8 +212,13 @@ def row_matrices(step: Matrices, v: Array) -> tuple[Array, Array]:
     return keep, (step.pull[:, :, None] * v).reshape(count, J * K)
 
 
-def solve_exact_mean(problem: Problem, start: Start, times: Array, levels: bool) -> Trajectory:
-    """The mean of the overlaps over runs at the size of `start`, and the error that goes with it."""
+def solve_exact_mean(
+    problem: Problem, start: Start, times: Array, levels: bool, extra: Callable[[Array], Array] | None = None
+) -> Trajectory:
+    """The mean of the overlaps over runs at the size of `start`, and the error that goes with it.
+
+    extra: see `second_moments`; without it inputs are Gaussian, and the mean is exact.
+    """
     began = clock.perf_counter()
     _check(problem, start)
     assert start.size is not None and start.dimensions is not None
@@ -202,10 +232,11 @@ def solve_exact_mean(problem: Problem, start: Start, times: Array, levels: bool)
         problem.label_noise**2,
         update.noise,
         float(size),
+        np.zeros(start.eigenvalues.size),
     )
     total = steps(float(times[-1]), size)
     stops = Stops.at(times, size)
-    seen = second_moments(given, update, start.Q, start.A, stops.steps)
+    seen = second_moments(given, update, start.Q, start.A, stops.steps, extra)
 
     def trajectory(count: int) -> Trajectory:
         at_Q, at_A = (stops.interpolated(x[None], count)[0] for x in (seen.Q, seen.A))
@@ -216,7 +247,8 @@ def solve_exact_mean(problem: Problem, start: Start, times: Array, levels: bool)
         blocks = (at_Q[None], at_A[None]) if levels else None
         m = np.zeros((1, count, K, 0))
         result = assemble("macro", problem, start, times[:count], mean_Q, mean_R, m, v, how, levels=blocks, cost=cost)
-        result.data.attrs["averages"] = f"exact mean over runs at size {size}"
+        kind = "exact mean" if extra is None else "mean by measured fourth moments"
+        result.data.attrs["averages"] = f"{kind} over runs at size {size}"
         state_rounding(result, total)
         return result
 

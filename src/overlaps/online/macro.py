@@ -27,11 +27,12 @@ from ..trajectory.dataset import Trajectory, assemble, largest_overlap
 from ..trajectory.refinement import Goal, Stated, differences, largest_values, refined
 from .exact_mean import EXACT, solve_exact_mean
 from .integration import Stopped, integrate
-from .labelled_rows import by_equivalent
+from .labelled_rows import MEASURED, by_equivalent, measured_excess
 from .moments import MomentHierarchy
 from .motion import EquationOfMotion
 from .rule_choice import RuleChoice
-from .strong_mixture import STRONG, WEAK, solve_strong_mixture
+from .strong_mixture import STRONG, solve_strong_mixture
+from .weak_mixture import WEAK, levels_serve, with_left_out
 
 Array = NDArray[np.float64]
 SYSTEMS: dict[str, type[EquationOfMotion]] = {"levels": EquationOfMotion, "moments": MomentHierarchy}
@@ -54,11 +55,32 @@ def solve(
     if problem.learns_rows:
         if system == "auto":
             system = EXACT if problem.algorithm.draws_samples else "levels"
+        if system == MEASURED:
+            extra = measured_excess(problem.data)
+            return by_equivalent(problem, lambda same: solve_exact_mean(same, start, grid(times), levels, extra))
         options = {"levels": levels, "accuracy": accuracy, "method": method, "system": system, "budget": budget}
         return by_equivalent(problem, lambda equivalent: solve(equivalent, start, times, **options))
-    system = _system(problem, start, system, levels)
-    t = grid(times)
-    how = method_for(problem, start.u, method)
+    if system == MEASURED:
+        raise InputError(f"system: {MEASURED} are those of labelled rows; use Samples(X, y), or system='auto'")
+    system = _system(problem, start, system, levels, accuracy)
+    result = _solved(
+        problem, start, grid(times), method_for(problem, start.u, method), system, levels, accuracy, budget
+    )
+    result.data.attrs["system"] = system
+    return result
+
+
+def _solved(
+    problem: Problem,
+    start: Start,
+    t: Array,
+    how: Method,
+    system: str,
+    levels: bool,
+    accuracy: float | None,
+    budget: Budget,
+) -> Trajectory:
+    """The solution of one system of equations."""
     if system == EXACT:
         return solve_exact_mean(problem, start, t, levels)
     if system == STRONG:
@@ -72,17 +94,18 @@ def solve(
     goal = Goal.named(accuracy, aim=how.default_accuracy, accept=max(1e-6, 10 * how.default_accuracy))
     # a quadrature with a kink in it makes the right-hand side jump, and the solver's steps endless
     budget.at_most(CLOSED_EVALUATIONS if isinstance(how, ClosedForm) else QUADRATURE_EVALUATIONS)
-    return refined(_Equation(problem, start, t, SYSTEMS[system], levels, budget).attempts(how, goal), goal, budget)
+    equation = _Equation(problem, start, t, SYSTEMS[system], levels, budget)
+    return with_left_out(refined(equation.attempts(how, goal), goal, budget), problem, start, accuracy)
 
 
-def _system(problem: Problem, start: Start, system: str, levels: bool) -> str:
+def _system(problem: Problem, start: Start, system: str, levels: bool, accuracy: float | None) -> str:
     """The system of equations that was asked for, or the one that serves; refused where it does not."""
     problem.data.check_theory(start.size)
     if not isinstance(system, str) or system not in ("auto", EXACT, STRONG, *SYSTEMS):
-        raise unknown("system", str(system), ["auto", EXACT, STRONG, *SYSTEMS])
+        raise unknown("system", str(system), ["auto", EXACT, MEASURED, STRONG, *SYSTEMS])
     strength = problem.data.mixture_strength(start.size)
     if system == "auto":
-        system = "levels" if strength <= WEAK else STRONG
+        system = "levels" if levels_serve(problem, start, accuracy) else STRONG
     if system == "levels" and strength > WEAK:
         raise InputError(
             f"system: components of this latent differ too much for one covariance (strength {strength:.2g}, at most "
@@ -136,7 +159,8 @@ class _Equation:
         while True:
             parts *= 2
             fine = self.attempt(how, rtol, steps, parts)
-            stated = self._stated(fine.result, [other.result for other in others], rtol)
+            least_error = max(rtol, choice.fit_error(how, fine.states))
+            stated = self._stated(fine.result, [other.result for other in others], least_error, 1 if closed else 2)
             yield stated
             better = choice.after(how, fine.states, stated.reached)
             exhausted = better is None or (better is how and rtol <= least)
@@ -163,14 +187,20 @@ class _Equation:
             rules = [how.coarser().check(), how.coarser().coarser(), how.coarser().coarser().check()]
         return [self.attempt(rule, min(30 * rtol, LOOSEST), steps) for rule in rules]
 
-    def _stated(self, fine: Trajectory, others: list[Trajectory], rtol: float) -> Stated:
-        """A solution, with its largest difference from others as its error."""
+    def _stated(self, fine: Trajectory, others: list[Trajectory], least: float, factor: int) -> Stated:
+        """A solution, with a multiple of its largest difference from others as its error.
+
+        least: what is stated at least, relative. factor: two where averages may be off on both sides by about the same.
+        """
         budget = self.budget
         fine.data.attrs["cost"] = f"{budget.spent} evaluations of the averages, {budget.elapsed:.2g} s"
         sizes = largest_values(fine)
         apart = [differences(fine, other) for other in others]
         # where all take the same few long steps their difference says nothing: never claim more than the tolerance
-        errors = {n: np.maximum(np.max([one[n] for one in apart], axis=0), rtol * sizes[n]) for n in sizes}
+        errors = {
+            name: np.maximum(factor * np.max([one[name] for one in apart], axis=0), least * size)
+            for name, size in sizes.items()
+        }
         return Stated(fine, errors, sizes)
 
 
@@ -205,9 +235,11 @@ def attempt(
         done = len(stop.states)
         Q, A, v = motion.weights(stop.state)
         quantity = largest_overlap(np.moveaxis(Q, -1, 0), np.moveaxis(A, -1, 0), v, motion.first, motion.seen, motion.M)
+        what = f"{stop.reason}: {quantity} at time {stop.time:.6g}; reduce rate (now {motion.update.rate(stop.time):g})"
+        if budget is not None and budget.exhausted:
+            what = f"{stop.reason} beyond time {stop.time:.6g}; allow more of them, ask for less accuracy"
         raise NumericalError(
-            f"macro: {stop.reason}: {quantity} at time {stop.time:.6g}; reduce rate (now "
-            f"{motion.update.rate(stop.time):g}) or stop earlier",
+            f"macro: {what} or stop earlier",
             quantity=quantity.split(" =")[0],
             time=stop.time,
             partial=trajectory(np.array(stop.states), times[:done], "stopped early") if done else None,

@@ -27,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..compiled.functions import kept, loop
-from ..compiled.symbols import njit
+from ..compiled.symbols import inlined, njit
 from ..data.square_roots import coordinates
 from ..interface.errors import InputError, unknown
 from ..problem.start import Start
@@ -74,44 +74,45 @@ class Chance(NamedTuple):
     u: Array
 
 
-@njit
-def _rotate(X, i, j, c, s, first):  # pragma: no cover - compiled
-    """Columns (i, j) of X ← (c X_i + s X_j, c X_j − s X_i), rows from `first` on."""
-    for row in range(first, X.shape[0]):
-        p, q = X[row, i], X[row, j]
-        X[row, i] = c * p + s * q
-        X[row, j] = c * q - s * p
+@inlined
+def _rotate(X, b, i, j, c, s, first):  # pragma: no cover - compiled
+    """Columns (i, j) of X[b] ← (c X_i + s X_j, c X_j − s X_i), rows from `first` on."""
+    for row in range(first, X.shape[1]):
+        p, q = X[b, row, i], X[b, row, j]
+        X[b, row, i] = c * p + s * q
+        X[b, row, j] = c * q - s * p
 
 
-@njit
-def _clear(X, row, i, j):  # pragma: no cover - compiled
-    """Rotate columns i and j so that entry j of a row becomes zero; rows above are zero in both."""
-    r = np.sqrt(X[row, i] ** 2 + X[row, j] ** 2)
+@inlined
+def _clear(X, b, row, i, j):  # pragma: no cover - compiled
+    """Rotate columns i and j of X[b] so that entry j of a row becomes zero; rows above are zero in both."""
+    r = np.sqrt(X[b, row, i] ** 2 + X[b, row, j] ** 2)
     if r > 0.0:
-        _rotate(X, i, j, X[row, i] / r, X[row, j] / r, row)
-        X[row, j] = 0.0
+        _rotate(X, b, i, j, X[b, row, i] / r, X[b, row, j] / r, row)
+        X[b, row, j] = 0.0
 
 
-@njit
-def _fold(X, y, delta, step):  # pragma: no cover - compiled
-    """Lower-triangular X' with X' X'ᵀ = (X − step δ yᵀ)(X − step δ yᵀ)ᵀ, in place; X (K, ≥ K+1), column K zero.
+@inlined
+def _fold(X, z, b, F, delta, step):  # pragma: no cover - compiled
+    """Lower-triangular X' with X' X'ᵀ = (X − step δ yᵀ)(X − step δ yᵀ)ᵀ, in place, for X = X[b] (K, ≥ K+1).
 
-    y (K+1) is turned into |y| e_1 by rotations from the end, and the superdiagonal they leave is rotated away.
+    Column K is zero. y = z[b, F:] (K+1) is turned into |y| e_1 by rotations from the end, and the superdiagonal that
+    they leave is rotated away. Level b is an index, since a view of it in every step would cost as much as both.
     """
-    K = X.shape[0]
+    K = X.shape[1]
+    length = z[b, F + K]
     for j in range(K - 1, -1, -1):
-        r = np.sqrt(y[j] ** 2 + y[j + 1] ** 2)
+        r = np.sqrt(z[b, F + j] ** 2 + length**2)
         if r > 0.0:
-            c, s = y[j] / r, y[j + 1] / r
-            _rotate(X, j, j + 1, c, s, j)
-            y[j], y[j + 1] = r, 0.0
+            _rotate(X, b, j, j + 1, z[b, F + j] / r, length / r, j)
+        length = r
     for k in range(K):
-        X[k, 0] -= step * delta[k] * y[0]
+        X[b, k, 0] -= step * delta[k] * length
     for j in range(K):
-        _clear(X, j, j, j + 1)
+        _clear(X, b, j, j, j + 1)
 
 
-@njit(inline="always")
+@inlined
 def _draw(chance, frame, c, z, outside, lam, nu, rng):  # pragma: no cover - compiled
     """An input of component c: its coordinates z (B, R+F+1) in the frame, and the fields of students and teachers.
 
@@ -131,15 +132,19 @@ def _draw(chance, frame, c, z, outside, lam, nu, rng):  # pragma: no cover - com
         if means > 0:
             for j in range(common):
                 z[b, j] += fixed[b, M + c, j]
-        for m in range(M):
+        for m in range(M):  # sums are kept in registers: an array could be any other in memory
+            total = 0.0
             for j in range(common):
-                nu[m] += fixed[b, m, j] * z[b, j]
+                total += fixed[b, m, j] * z[b, j]
+            nu[m] += total
         for k in range(K):
+            total = 0.0
             for j in range(common):
-                lam[k] += span[b, k, j] * z[b, j]
+                total += span[b, k, j] * z[b, j]
             if rest[b] > 0:
                 for j in range(k + 1):
-                    lam[k] += residual[b, k, j] * z[b, F + j]
+                    total += residual[b, k, j] * z[b, F + j]
+            lam[k] += total
         if outside and rest[b] > 0:
             z[b, n] = noisy * np.sqrt(2.0 * rng.standard_gamma(0.5 * rest[b]))
 
@@ -171,7 +176,7 @@ def _single(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no cov
                     for k in range(K):
                         for j in range(K):
                             residual[b, k, j] *= keep
-                _fold(residual[b], z[b, F:], dlam, pull)
+                _fold(residual, z, b, F, dlam, pull)
         keep, pull = keeps_readout[s, 0, 0], pulls_readout[s, 0] / size
         if pull != 0.0:  # as `move_readout`, without views of arrays, which cost as much as a step
             for k in range(K):
@@ -261,7 +266,7 @@ def _batches(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no co
             _move(X[:, R:], keep, pull, outside, moved)
             for row in range(R):
                 for j in range(row + 1, R + new):
-                    _clear(X, row, row, j)
+                    _clear(frame.residual, b, row, row, j)
         move_readout(v, total_dv, size, step.keep_readout[s], step.pull_readout[s])
 
 

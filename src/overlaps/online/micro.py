@@ -31,7 +31,7 @@ from .steps import BLOCK, Sampler, Task, blocked, direct, given, mean_loss, redr
 from .strong_mixture import latent_inputs
 
 Array = NDArray[np.float64]
-BLOCKED_FROM = 12  # student units from which blocks are faster (make bench measures it)
+BLOCKED_FROM = 40  # student units from which blocks are a third faster or so (make bench measures it)
 AHEAD = 128  # inputs of a hidden manifold made by one matrix product
 
 

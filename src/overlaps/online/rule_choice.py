@@ -33,18 +33,35 @@ class RuleChoice:
 
     def gap(self, how: Method, states: list[Array]) -> tuple[float, str]:
         """Largest relative difference of the averages from those of the independent rule, and of which average."""
-        gaps = dict.fromkeys(("D", "S", "dv", "error", "E"), 0.0)
-        check = how.check()
+        judge = self._judge(how)
+        return max(self._apart(y, how, judge) for y in states)
+
+    def _judge(self, how: Method) -> Method:
+        """The independent rule; of fits a quadrature, unless that is of random points, which know less.
+
+        Fits of one more term and of one less may be off to the same side, which their difference does not see.
+        """
+        if isinstance(how, SumForm) and not how.exact:
+            quadrature = method_for(self.problem, how.teacher_readout, "quadrature")
+            if quadrature.gain > 1:
+                return quadrature
+        return how.check()
+
+    def _apart(self, y: Array, how: Method, other: Method) -> tuple[float, str]:
+        """Largest relative difference of the averages of two rules at a state, and of which average."""
+        gaps: dict[str, float] = {}
         with np.errstate(all="ignore"):
-            for y in states:
-                one, other = self.motion.averages(y, how), self.motion.averages(y, check)
-                for name in gaps:
-                    a, b = np.asarray(getattr(one, name)), np.asarray(getattr(other, name))
-                    if a.size:
-                        gap = float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-3))
-                        gaps[name] = max(gaps[name], gap if np.isfinite(gap) else np.inf)
+            one, two = self.motion.averages(y, how), self.motion.averages(y, other)
+            for name in ("D", "S", "dv", "error", "E"):
+                a, b = np.asarray(getattr(one, name)), np.asarray(getattr(two, name))
+                gap = float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-3)) if a.size else 0.0
+                gaps[name] = gap if np.isfinite(gap) else np.inf
         name = max(gaps, key=lambda n: gaps[n])
         return gaps[name], name
+
+    def _some(self, states: Array) -> list[Array]:
+        """A few of the states of a solution."""
+        return list(states[np.unique(np.linspace(0, len(states) - 1, 5).astype(int))])
 
     def at_start(self, how: Method, start: Start) -> Method:
         """The cheapest rule that serves at the start; refused where rules do not converge, as at an unknown kink."""
@@ -84,7 +101,7 @@ class RuleChoice:
             return better or how
         if how.gain <= 1:
             return better
-        some = list(states[np.unique(np.linspace(0, len(states) - 1, 5).astype(int))])
+        some = self._some(states)
         gap = self.gap(how, some)[0]
         if gap < 1e-2 * reached:
             return how
@@ -98,6 +115,12 @@ class RuleChoice:
                 break
             better = finer
         return better
+
+    def fit_error(self, how: Method, states: Array) -> float:
+        """Relative error of fitted averages along a solution; zero where nothing is fitted."""
+        if not isinstance(how, SumForm) or how.exact:
+            return 0.0
+        return self.gap(how, self._some(states))[0]
 
     def _fitted(self, how: SumForm, states: list[Array], wanted: float) -> Method:
         """The fit of fewest terms whose averages are accurate enough; a quadrature where the best fit is not."""

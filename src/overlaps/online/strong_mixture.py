@@ -11,15 +11,17 @@ the weights and their fluctuations Ξ_kl = Cov(W_k, W_l), an N × N matrix for e
 Means of length |a_s|² = O(N) make m_s fast: it moves by O(η) in one step, and fluctuates about its mean by an amount
 that does not vanish with N. Their covariance, M of (k, s) and (l, r), moves at the same pace as they do,
 
-    dM/dt = −ηN (A M + M Aᵀ) − 2 ηβ M + η² N B,    A = p_r g_sr D_kl^r,   B = Σ_q p_q g_sq g_qr S_kl^q
+    dM/dt = −ηN (A M + M Aᵀ − η A M Aᵀ) − 2 ηβ M + η² N B,    A = p_r g_sr D_kl^r,   B = Σ_q p_q g_sq g_qr S_kl^q
 
-with g_sr = a_s·a_r/N; for a field given component s it is further variance: M_ss is added to Q^s. So taken, means and
-their fluctuations are exact for N → ∞ to first order in η, and refused where ηA exceeds one half: one step moves a mean
-by that share of its way.
+with g_sr = a_s·a_r/N; for a field given component s it is further variance: M_ss is added to Q^s. One step moves a mean
+by the share ηA of its way, which is not small: A M Aᵀ is what a step has beyond an equation in time, and makes the
+stationary M that of the steps, while D and S stay those of Gaussian fields. A solution without this term is of first
+order in η; its difference is taken as the error of the orders that are left out, and all is refused where ηA exceeds
+one half.
 
 Ξ is slow and takes some fifty Heun steps in single precision, 4 P K² N³ operations each; between them W̄ follows an
-adaptive Runge-Kutta method. The whole is done twice, with steps of Ξ of twice the length; the difference is the
-accuracy stated.
+adaptive Runge-Kutta method. The whole is done again with steps of Ξ of twice the length, with and without the second
+order in η; the sum of both differences is the accuracy stated.
 """
 
 from __future__ import annotations
@@ -44,7 +46,6 @@ from ..trajectory.refinement import Goal, Stated, differences, refined
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
 STRONG = "strong-mixture"  # name of this system of equations
-WEAK = 0.2  # strength up to which one covariance serves all components (tests measure what it costs)
 # a step of the fluctuations is this share of the time, counted from FIRST/rate before the start, and at most LONGEST
 # over the fastest rate of H, of which Heun's method is stable up to one
 GROWTH, FIRST, LONGEST = 0.2, 0.02, 0.4
@@ -68,8 +69,14 @@ class Drift:
     """The mean weights: fields and derivative at a state y = (W̄, v, M) for given fluctuations Ξ."""
 
     def __init__(
-        self, problem: Problem, start: Start, how: ClosedForm | LossQuadrature, budget: Budget | None = None
+        self,
+        problem: Problem,
+        start: Start,
+        how: ClosedForm | LossQuadrature,
+        budget: Budget | None = None,
+        order: int = 2,
     ) -> None:
+        self.order = order  # in the rate, of the fluctuations of fast means
         data, W, B = latent_inputs(problem), start.student, start.teacher
         assert W is not None and B is not None
         self.how, self.parts = how, data.at(W.shape[1]).parts
@@ -133,8 +140,10 @@ class Drift:
         B = np.zeros((P, K, P, K))
         for s, (p, a) in enumerate(zip(self.parts.weights, each, strict=True)):
             B += p * np.einsum("i,j,kl->ikjl", g[:, s], g[:, s], a.S)
-        pull = self.pull_of_means(each) @ M
-        return self.N * (noise * B.reshape(M.shape) - pull - pull.T) - 2 * self.decay * M
+        A = self.pull_of_means(each)
+        pull = A @ M
+        step = noise * pull @ A.T if self.order > 1 else 0.0
+        return self.N * (noise * B.reshape(M.shape) - pull - pull.T + step) - 2 * self.decay * M
 
 
 class Fluctuations:
@@ -198,11 +207,17 @@ class _Run:
     """One solution: mean weights, fluctuations, and what is kept of them at the times asked for."""
 
     def __init__(
-        self, problem: Problem, start: Start, how: ClosedForm | LossQuadrature, rtol: float, budget: Budget
+        self,
+        problem: Problem,
+        start: Start,
+        how: ClosedForm | LossQuadrature,
+        rtol: float,
+        budget: Budget,
+        order: int = 2,
     ) -> None:
         assert start.student is not None
         self.problem, self.start, self.how = problem, start, how
-        self.drift = Drift(problem, start, how, budget)
+        self.drift = Drift(problem, start, how, budget, order)
         self.covariance = Fluctuations(self.drift, problem) if problem.update.noise else None
         n = self.drift.K * len(self.drift.parts.weights)
         y = np.concatenate([start.student.ravel(), start.v, np.zeros(n * n)])
@@ -337,15 +352,19 @@ def solve_strong_mixture(
 def _attempts(
     problem: Problem, start: Start, times: Array, how: ClosedForm | LossQuadrature, budget: Budget
 ) -> Iterator[Stated]:
-    """Solutions with ever finer averages, each done twice, with steps of the fluctuations of twice the length."""
+    """Solutions with ever finer averages, with two of longer steps: of the same order in the rate, and of the first."""
     better: ClosedForm | LossQuadrature | None = how
     while better is not None:
         how = better
-        bar = tqdm(total=2 * float(times[-1]), desc="macro", unit="t", delay=2, disable=None)
+        bar = tqdm(total=3 * float(times[-1]), desc="macro", unit="t", delay=2, disable=None)
         with bar, np.errstate(over="ignore", invalid="ignore"):  # trial steps may overflow; what is kept is checked
-            rough = _Run(problem, start, how.coarser(), 1e-4, budget).follow(times, 2.0, bar)
+            first, rough = (
+                _Run(problem, start, how.coarser(), 1e-4, budget, order).follow(times, 2.0, bar) for order in (1, 2)
+            )
             fine = _Run(problem, start, how, 1e-5, budget).follow(times, 1.0, bar)
         fine.data.attrs["cost"] = f"{budget.spent} evaluations of the averages, {budget.elapsed:.2g} s"
         fine.data.attrs["averages"] += ", given each component"
-        yield Stated(fine, differences(fine, rough))
+        # errors of the numbers and of the equations, which might cancel in one difference
+        numbers, equations = differences(fine, rough), differences(rough, first)
+        yield Stated(fine, {name: numbers[name] + equations[name] for name in numbers})
         better = how.finer() if isinstance(how, LossQuadrature) else None

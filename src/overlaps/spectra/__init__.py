@@ -5,13 +5,13 @@ the Hessian or of the matrix of gradients G = E[∇loss ∇lossᵀ] is a weighte
 the means of the inputs make its outliers, their noise its bulk.
 
 - `hessian`, `gradient_matrix`: from samples (a `Batch`), at any weights; `population`: their limit, exactly.
-- `eigenpairs`: the largest, with residuals; `alignment`, `lives_in`: of weights with eigenspaces.
+- `eigenpairs`: the largest, with residuals; `subspace_alignment`, `lives_in`: of weights with eigenspaces.
 - `predicted_outliers`, `bulk_edge`, `visibility`, `count_outliers`: what a finite sample shows.
 - `Observer`: all this along `train`; `stop_time`: when training has discerned as many classes as there are.
 - `Model`: the same for any network given as functions of its parameters.
 """
 
-from .alignment import alignment, distance_from, lives_in
+from .alignment import distance_from, lives_in, subspace_alignment
 from .batch import Batch
 from .eigenpairs import Eigenpairs, eigenpairs, gram_eigenpairs
 from .empirical import NetworkMatrix, gradient_matrix, hessian
@@ -34,7 +34,6 @@ __all__ = [
     "PredictedSpectrum",
     "StoppingRule",
     "SymmetricOperator",
-    "alignment",
     "bbp",
     "bulk_edge",
     "count_outliers",
@@ -50,5 +49,6 @@ __all__ = [
     "predicted_outliers",
     "readout_block",
     "stop_time",
+    "subspace_alignment",
     "visibility",
 ]

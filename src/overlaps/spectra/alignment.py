@@ -15,7 +15,7 @@ arXiv:2310.03010, Definitions 2.1 and 2.2.
 
 >>> import numpy as np
 >>> plane = np.eye(3)[:, :2]
->>> alignment([3.0, 0.0, 4.0], plane)
+>>> subspace_alignment([3.0, 0.0, 4.0], plane)
 0.6
 >>> A = np.diag([2.0, 1.0, 0.1])
 >>> round(distance_from(A, plane), 12), lives_in(A, plane, 0.1)
@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-7  # of the norms of operators, in units of |A|
 
 
-def alignment(v: ArrayLike, subspace: ArrayLike) -> float | Array:
+def subspace_alignment(v: ArrayLike, subspace: ArrayLike) -> float | Array:
     """ρ(v, B) of one vector (n,), a float, or of every column of (n, j), an array (j,).
 
     Parameters
@@ -105,7 +105,7 @@ def lives_in(what: ArrayLike | SymmetricOperator, subspace: ArrayLike, error: fl
     error = number("error", error, least=0.0)
     if isinstance(what, SymmetricOperator) or np.ndim(what) == 2:
         return distance_from(what, subspace) <= error
-    return float(alignment(array("vector", what, (None,)), subspace)) >= 1 - error
+    return float(subspace_alignment(array("vector", what, (None,)), subspace)) >= 1 - error
 
 
 def _basis(subspace: ArrayLike) -> Array:

@@ -44,7 +44,7 @@ from ..interface.errors import InputError, NumericalError, unknown
 from ..problem.network import Softmax
 from ..problem.start import Start
 from ..problem.statement import Problem
-from .alignment import alignment
+from .alignment import subspace_alignment
 from .operators import SymmetricOperator
 from .span import Component, Span, first_moments, second_moments, span
 
@@ -150,7 +150,7 @@ class LowRankPlusIdentity:
         """ρ of a direction in the basis (r,) with the span of the first `count` eigenvectors: |P a|/|a|."""
         a = array("direction", direction, (len(self.core),))
         count = whole("count", count, least=1, most=len(self.core))
-        return float(alignment(a, self.coordinates[:, :count]))
+        return float(subspace_alignment(a, self.coordinates[:, :count]))
 
     def dense(self) -> Array:
         """The matrix, (N, N)."""

@@ -136,9 +136,11 @@ class Trajectory:
             measured = "not measured (the solution stopped early)"
             if "accuracy" in d["Q"].attrs:
                 against = "over independent sweeps" if self.unit == STEPS else "against a coarser solution"
-                how = "rounding" if a["averages"].startswith("exact mean") else f"measured {against}"
+                how = "rounding" if a["averages"].startswith(("exact mean", "mean by")) else f"measured {against}"
                 measured = f"within {max(self.accuracy(n) for n in self.variables):.1e} ({how})"
-            lines.append(f"  accuracy: {measured}; averages: {a['averages']}")
+            system = a.get("system", "levels")
+            named = "" if system == "levels" else f"; system: {system}"
+            lines.append(f"  accuracy: {measured}; averages: {a['averages']}{named}")
         elif self.runs > 1:
             spread = float(d["error"].isel(time=-1).std("run", ddof=1))
             quadrature = self.accuracy("error")
@@ -332,18 +334,18 @@ def provenance(problem: Problem, averages: str, averaged: bool) -> dict[str, str
 
 
 def _state_accuracy(result: Trajectory, method: Method, state: list[Array]) -> None:
-    """Measure how good the error is as a quadrature, by a coarser rule at a few of the points, and record it."""
+    """Measure how good the error is as a quadrature, by an independent rule at a few of the points, and record it."""
     errors, times = result.data["error"].values.ravel(), result.time
     some = np.unique(np.linspace(0, errors.size - 1, 6).astype(int))
-    coarse = method.coarser().errors(*(x[some] for x in state))
-    difference = np.abs(coarse - errors[some])
+    other = method.check().errors(*(x[some] for x in state))
+    difference = 2 * np.abs(other - errors[some])
     result.data["error"].attrs["accuracy"] = float(difference.max())
     if not difference.max() <= 0.02 * np.abs(errors).max():
         worst = int(difference.argmax())
         at = float(times[some[worst] % times.size])
         raise NumericalError(
             f"{result.scale}: the average of the loss did not converge at time {at:g}: {errors[some[worst]]:.3g} "
-            f"against {coarse[worst]:.3g} by a coarser rule ({method.name}); the overlaps are in .partial",
+            f"against {other[worst]:.3g} by an independent rule ({method.name}); the overlaps are in .partial",
             quantity="error",
             time=at,
             partial=result,

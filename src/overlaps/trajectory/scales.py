@@ -41,6 +41,8 @@ def solve(
 ) -> Trajectory:
     """The infinite-size theory of `problem` from `start`; `Samples` are taken as Gaussian.
 
+    A linear student of labelled rows has the exact mean over runs at its size (see `overlaps.online.labelled_rows`),
+    and so has `MultiPass` (see `overlaps.multi_pass`).
     On a `HiddenManifold` it is that of Gaussian-equivalent inputs, with the features of `start` where it has a size. Of
     `FullBatch` it is dynamical mean-field theory, and its kernels are in the data (see `overlaps.full_batch`).
 
@@ -55,8 +57,10 @@ def solve(
     method: how the Gaussian averages are evaluated: ``"auto"``, ``"closed"`` or ``"quadrature"``; how the responses of
         `FullBatch` are: ``"auto"``, ``"stein"`` or (for smooth losses) ``"response"``.
     system: ``"levels"``; ``"moments"`` for the moment hierarchy of the papers, which is good for few levels only;
-        ``"strong-mixture"`` for the equations of strong mixtures of latents (see `overlaps.online.strong_mixture`),
-        accurate to 1e-2 if no `accuracy` is named; or ``"auto"``: strong-mixture for these, levels otherwise.
+        ``"exact-mean"`` for the mean over runs of linear students at finite size, ``"measured-moments"`` for it with
+        the fourth moments of labelled rows; ``"strong-mixture"`` for the equations of strong mixtures of latents (see
+        `overlaps.online.strong_mixture`), accurate to 1e-2 if no `accuracy` is named; or ``"auto"``: strong-mixture for
+        these, exact-mean for labelled rows, levels otherwise.
     max_seconds: time after which to stop with a `NumericalError` and what there is, 600 by default.
     max_evaluations: of the averages (of `FullBatch` steps of all recursions), after which to stop likewise; by default
         10⁸ of closed forms and 60 000 of quadratures.

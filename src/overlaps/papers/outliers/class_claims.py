@@ -105,12 +105,12 @@ def few_samples(quick: bool) -> Measurement:
         point = ov.Start.from_weights(problem, run.data["weights"].values[0, -1])
         assert point.student is not None and point.means is not None
         x = point.student[0] / np.sqrt(size)
-        limit[seed] = ov.spectra.alignment(x, point.means.T)
+        limit[seed] = ov.spectra.subspace_alignment(x, point.means.T)
         for n, ratio in enumerate((2, 10, 50)):
             batch = ov.spectra.Batch.draw(problem, point, ratio * size, seed=1000 + seed)
             for j, matrix in enumerate((ov.spectra.hessian, ov.spectra.gradient_matrix)):
                 pairs = ov.spectra.eigenpairs(matrix(problem, point, batch).block(0), 10, tolerance=1e-6)
-                found[seed, j, n] = ov.spectra.alignment(x, pairs.vectors)
+                found[seed, j, n] = ov.spectra.subspace_alignment(x, pairs.vectors)
     mean, error = mean_error(found)
     few, many = float(mean[:, :2].min()), float(mean[0, 2])
     verdict = "holds" if few > 0.9 else "holds corrected" if many > 0.9 > mean[0, 1] else "fails"

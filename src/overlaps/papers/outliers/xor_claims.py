@@ -76,7 +76,7 @@ def theorem26(quick: bool) -> Measurement:
             seen = ov.spectra.predicted_outliers(matrix.span.problem, point, 20_000, kind=matrix.kind)
             errors[f"W in {name} of 10d samples"].append(1 - seen.alignment_of_student(0, 2))
             pairs = ov.spectra.eigenpairs(matrix.block("v").core, 4)
-            errors[f"v in {name}"].append(1 - float(ov.spectra.alignment(point.v, pairs.vectors)))
+            errors[f"v in {name}"].append(1 - float(ov.spectra.subspace_alignment(point.v, pairs.vectors)))
     return _bounded(quick, errors)
 
 
@@ -94,7 +94,7 @@ def theorem27(quick: bool) -> Measurement:
         hidden = np.maximum(point.m[0], 0.0)
         inside = np.sum(point.m[0, :, [0, 2]] ** 2, axis=0) / np.diag(point.Q[0])
         errors["W"].append(float(1 - np.sqrt(inside.min())))
-        errors["v"].append(1 - float(ov.spectra.alignment(point.v, hidden)))
+        errors["v"].append(1 - float(ov.spectra.subspace_alignment(point.v, hidden)))
         for name, matrix in zip("HG", matrices, strict=True):
             errors[f"{name}_WW"].append(max(leaves(matrix.block(i), matrix.span.means[[0, 2]]) for i in range(6)))
             errors[f"{name}_vv"].append(ov.spectra.distance_from(matrix.block("v").core, hidden))

@@ -1,0 +1,66 @@
+"""What one covariance for all components leaves out of a weak mixture of latents.
+
+Levels take the covariance of the inputs as the same in all components; components of strength s (see
+`Realised.strength`) differ by s relative to it, which averages out to first order. What is left is of second order,
+
+    |x − x_levels| ≈ c s² max |x|,        c ≤ 1 + η,
+
+with c measured against the equations of strong mixtures: 0.04 to 1.2 at rates .2 and 1 and strengths from .06 to .19
+(tests repeat it). The bound is part of the stated accuracy, and decides which equations serve.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..interface.errors import NumericalError
+from ..problem.start import Start
+from ..problem.statement import Problem
+from ..trajectory.dataset import Trajectory
+from ..trajectory.refinement import Stated, largest_values
+from .strong_mixture import LARGEST
+
+WEAK = 0.2  # strength up to which one covariance may be asked for
+ACCEPTED = 0.02  # relative error of levels up to which they are taken where no accuracy is named
+
+
+def left_out(problem: Problem, start: Start) -> float:
+    """Relative error of the levels; zero where the inputs are no mixture of latents."""
+    strength = problem.data.mixture_strength(start.size)
+    if strength == 0:
+        return 0.0
+    update = problem.update
+    highest = max(float(np.max(update.rate.at(np.append(update.knots, 0.0)))), 0.0)
+    return (1 + highest * update.noise) * strength**2
+
+
+def levels_serve(problem: Problem, start: Start, accuracy: float | None) -> bool:
+    """Whether levels are accurate enough, or are all there is."""
+    if problem.data.mixture_strength(start.size) > WEAK:
+        return False
+    if left_out(problem, start) <= (ACCEPTED if accuracy is None else accuracy):
+        return True
+    update, K = problem.update, problem.student.units
+    follows = start.student is not None and update.rule.rows == 1 and update.batch == 1
+    affordable = not update.noise or (K * (start.size or 0)) ** 2 <= LARGEST
+    return accuracy is None and not (follows and affordable)
+
+
+def with_left_out(result: Trajectory, problem: Problem, start: Start, accuracy: float | None) -> Trajectory:
+    """A solution by levels whose stated errors count what the equations leave out; refused where that is too much."""
+    error = left_out(problem, start)
+    if error == 0:
+        return result
+    errors = {
+        name: np.atleast_1d(result.accuracy(name) + error * size) for name, size in largest_values(result).items()
+    }
+    result = Stated(result, errors).labelled()
+    if accuracy is not None and error > accuracy:
+        raise NumericalError(
+            f"macro: components of this latent share their covariance to {error:.1e} only, where {accuracy:.1e} was "
+            f"asked; use system='strong-mixture', or pass accuracy={1.5 * error:.0e} to accept it",
+            quantity="Q",
+            time=float(result.time[-1]),
+            partial=result,
+        )
+    return result
