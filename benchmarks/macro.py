@@ -156,7 +156,10 @@ def structure(quick: bool = False) -> list[Row]:
         return integrate(motion, y, at, rtol, Radau).states[-1]
 
     def scipys() -> Array:
-        return solve_ivp(motion, (0.0, last), y, method="Radau", rtol=rtol, atol=rtol * 1e-3).y[:, -1]
+        def equation(t: float, x: Array) -> Array:
+            return motion(t, np.ascontiguousarray(x))
+
+        return solve_ivp(equation, (0.0, last), y, method="Radau", rtol=rtol, atol=rtol * 1e-3).y[:, -1]
 
     result = race({"ours": (ours, 1), "scipy": (scipys, 1)}, 1 if quick else 2)
     exact = integrate(motion, y, at, 1e-12, DOP853).states[-1]
@@ -165,9 +168,9 @@ def structure(quick: bool = False) -> list[Row]:
         Row(
             f"macro at L = {levels}, K = M = 2: SciPy's Radau / implicit steps with low-rank structure",
             times(result.ratio("scipy", "ours")),
-            f"{duration(result.cost('scipy'))} and {duration(result.cost('ours'))} to time {last:g} at tolerance {rtol:.0e}; "
-            f"off by {off[1]:.0e} and {off[0]:.0e}. SciPy's has a dense Jacobian of {y.size} unknowns, so that its cost grows "
-            "as their cube.",
+            f"{duration(result.cost('scipy'))} and {duration(result.cost('ours'))} to time {last:g} at tolerance "
+            f"{rtol:.0e}; off by {off[1]:.0e} and {off[0]:.0e}. SciPy's has a dense Jacobian of {y.size} unknowns, so "
+            "that its cost grows as their cube.",
         )
     ]
 

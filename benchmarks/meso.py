@@ -94,7 +94,8 @@ def algorithms(quick: bool = False) -> list[Row]:
         Row(
             "meso: step with momentum 0.9 / plain step",
             times(result.ratio("momentum", "plain")),
-            f"{duration(result.cost('momentum'))} and {duration(result.cost('plain'))}: the rows are weights and velocities.",
+            f"{duration(result.cost('momentum'))} and {duration(result.cost('plain'))}: the rows are weights and "
+            "velocities.",
         ),
         Row(
             f"micro / meso with batches of {batch}, N = 1000, K = M = 2",
