@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,9 +43,9 @@ def by_equivalent(problem: Problem, theory: Callable[[Problem], Trajectory]) -> 
         raise
 
 
-def measured_excess(data: Samples) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+def measured_excess(data: Any) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
     """What the rows have beyond the fourth moments of Gaussian inputs, and their noise beyond σ²: (N,) given E (N,)."""
-    assert data.targets is not None and data.own_teacher is not None
+    assert isinstance(data, Samples) and data.targets is not None and data.own_teacher is not None
     omega, squares = data.eigenvalues, data.rows**2
     left = (data.targets - data.rows @ data.own_teacher[0] / np.sqrt(data.size)) ** 2
     fourth = squares.T @ squares / len(squares) - np.outer(omega, omega)
