@@ -25,7 +25,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Samples
 from ..interface.errors import NumericalError
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory, provenance
@@ -45,7 +44,7 @@ def by_equivalent(problem: Problem, theory: Callable[[Problem], Trajectory]) -> 
 
 def measured_excess(data: Any) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
     """What the rows have beyond the fourth moments of Gaussian inputs, and their noise beyond σ²: (N,) given E (N,)."""
-    assert isinstance(data, Samples) and data.targets is not None and data.own_teacher is not None
+    assert data.targets is not None and data.own_teacher is not None
     omega, squares = data.eigenvalues, data.rows**2
     left = (data.targets - data.rows @ data.own_teacher[0] / np.sqrt(data.size)) ** 2
     fourth = squares.T @ squares / len(squares) - np.outer(omega, omega)
@@ -55,10 +54,10 @@ def measured_excess(data: Any) -> Callable[[NDArray[np.float64]], NDArray[np.flo
 
 
 def _of_rows(result: Trajectory, problem: Problem) -> Trajectory:
-    assert isinstance(problem.data, Samples)
+    rows: Any = problem.data
     data = result.data.copy()
     accuracy = data["error"].attrs
-    data["error"] = data["error"] + problem.data.unexplained / 2
+    data["error"] = data["error"] + rows.unexplained / 2
     data["error"].attrs.update(accuracy)
     about = provenance(problem, data.attrs["averages"], averaged=True)
     return replace(result, data=data.assign_attrs(about), problem=problem)
