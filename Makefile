@@ -10,13 +10,14 @@ DEEP := requirements.deep.lock.txt
 GOAL := $(or $(firstword $(MAKECMDGOALS)),help)
 SETUP := .ci/setup $(VENV) "$(PYTHON)" $(GOAL)
 
-.PHONY: help setup setup-deep setup-dev interpreter demo test lint bench docs gallery locks wheel numba clean
+.PHONY: help setup setup-deep setup-dev interpreter demo test lint bench coverage docs gallery locks wheel numba clean
 
 help:
 	@echo "make demo    set up, run the demonstration, say where its picture and verdict are"
 	@echo "make test    set up, run the tests and every example in the documentation"
 	@echo "make lint    set up, run ruff and basedpyright"
 	@echo "make bench   set up, measure the speed of the scales, the laws and the averages"
+	@echo "make coverage set up, count how often the truth lies within the stated error, into docs/accuracy.md"
 	@echo "make docs    set up, build the documentation into docs/_build/html"
 	@echo "make gallery set up, draw the figures of the papers that have changed into docs/gallery, at reduced sizes"
 	@echo "make locks   set up, ask the package index whether the pinned packages install on each Python"
@@ -70,6 +71,11 @@ lint: setup-dev
 bench: export OPENBLAS_NUM_THREADS := 1
 bench: setup
 	$(BIN)/python -m benchmarks
+
+# Each process has one BLAS thread, and there is one for each core.
+coverage: export OPENBLAS_NUM_THREADS := 1
+coverage: setup
+	$(BIN)/python -m benchmarks.coverage
 
 docs: setup-dev
 	$(BIN)/sphinx-build -W --keep-going --quiet docs docs/_build/html

@@ -17,6 +17,7 @@ import os
 import sys
 import time as clock
 import warnings
+import zlib
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import nullcontext
@@ -237,6 +238,37 @@ def latent(rng: np.random.Generator) -> Case:
     return Case(problem, start, TIMES, {"accuracy": asked}, closed_truth)
 
 
+def weak_mixture(rng: np.random.Generator) -> Case:
+    """Features of a weak mixture of latents, by levels: what is judged is what one covariance leaves out."""
+    latent = ov.LatentMixture(2, float(rng.uniform(0.1, 0.35)), seed=int(rng.integers(1000)))
+    problem = ov.Problem(
+        data=ov.HiddenManifold(latent_ratio=0.5, latent=latent),
+        teacher=ov.Committee(1),
+        student=ov.Committee(1, train_readout=bool(rng.random() < 0.5)),
+        algorithm=ov.OnlineSGD(rate(rng, 1.5)),
+    )
+    start = ov.draw(problem, 100, seed=int(rng.integers(1000)), scale=float(rng.uniform(0.5, 1.5)))
+
+    def truth(problem: ov.Problem, start: ov.Start, times: Array) -> dict[str, Array]:
+        found = ov.solve(problem, start, times, system="strong-mixture", accuracy=0.1)
+        return {name: found.data[name].values for name in found.variables}
+
+    return Case(problem, start, TIMES, {"accuracy": 0.1, "system": "levels"}, truth)
+
+
+def random_points(rng: np.random.Generator) -> Case:
+    """Five fields with means, by random points, judged by closed forms."""
+    problem = ov.Problem(
+        data=ov.GaussianMixture(2, variance=float(rng.uniform(0.3, 1.5))),
+        teacher=ov.Committee(2),
+        student=ov.Committee(3),
+        algorithm=ov.OnlineSGD(rate(rng, 1.0)),
+    )
+    start = ov.draw(problem, 200, seed=int(rng.integers(1000)), scale=float(rng.uniform(0.3, 1.0)))
+    asked = 3e-2 if rng.random() < 0.5 else 1e-2
+    return Case(problem, start, TIMES[:2], {"accuracy": asked, "method": "quadrature"}, closed_truth)
+
+
 def full_batch(rng: np.random.Generator) -> Case:
     """Kernels by random paths, judged by sixteen times as many others."""
     problem = ov.Problem(
@@ -278,14 +310,16 @@ ROWS: dict[str, Row] = {
     "mixture, cross-entropy": Row(labelled("cross-entropy"), 0.05),
     "a user's loss": Row(own_losses, 0.05),
     "hidden manifold": Row(latent, 0.04),
-    "full batch": Row(full_batch, 0.02),
+    "weak mixture of latents": Row(weak_mixture, 0.03),
+    "five fields, random points": Row(random_points, 0.02),
+    "full batch": Row(full_batch, 0.03),
 }
 
 
-def measure(row: str, seed: int, shrink: float = 1.0) -> Outcome:
-    """The ratio of one problem; shrink: what stated errors are divided by, for the test that this has power."""
+def measure(row: str, seed: int) -> Outcome:
+    """The ratio of one problem."""
     began = clock.process_time()
-    rng = np.random.default_rng([seed, sorted(ROWS).index(row)])
+    rng = np.random.default_rng([seed, zlib.crc32(row.encode())])  # the same draws, whatever other rows there are
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         case = ROWS[row].draw(rng)
@@ -294,12 +328,12 @@ def measure(row: str, seed: int, shrink: float = 1.0) -> Outcome:
             found = ov.solve(case.problem, case.start, case.times, **case.options, max_seconds=60.0)
         except ov.NumericalError as refusal:
             return Outcome(row, seed, np.nan, asked, str(refusal), clock.process_time() - began)
-        truth = case.truth(case.problem, case.start, TIMES)
+        truth = case.truth(case.problem, case.start, TIMES if case.times is None else case.times)
     ratio = 0.0
     for name in found.variables:
         size = max(float(np.abs(truth[name]).max()), 1e-3)
         off = np.abs(found.data[name].values - truth[name]).max() - ROUNDING * size
-        ratio = max(ratio, shrink * float(off) / found.accuracy(name))
+        ratio = max(ratio, float(off) / found.accuracy(name))
     return Outcome(row, seed, ratio, asked, "", clock.process_time() - began)
 
 

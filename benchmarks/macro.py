@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
-from scipy.integrate import DOP853
+from scipy.integrate import DOP853, solve_ivp
 
 import overlaps as ov
 from overlaps.averages import ClosedForm, method_for
@@ -16,7 +18,7 @@ from overlaps.online.motion import EquationOfMotion
 from overlaps.trajectory.dataset import Trajectory
 
 from .problems import committee
-from .table import Row, duration, times
+from .table import Row, at_most, duration, times
 from .timing import race
 
 Array = NDArray[np.float64]
@@ -140,6 +142,62 @@ def long_run(quick: bool = False) -> list[Row]:
             "times as long.",
         ),
     ]
+
+
+def structure(quick: bool = False) -> list[Row]:
+    """Implicit steps that know the low-rank structure of the Jacobian against SciPy's, which form it by differences."""
+    levels, last, rtol = (8, 5.0, 1e-8) if quick else (64, 30.0, 1e-8)
+    problem = committee(levels=levels)
+    start = ov.draw(problem, max(levels, 64), scale=0.1)
+    motion = EquationOfMotion(problem, start, method_for(problem, start.u))
+    y, at = motion.pack(start.Q, start.R, start.v), np.array([last])
+
+    def ours() -> Array:
+        return integrate(motion, y, at, rtol, Radau).states[-1]
+
+    def scipys() -> Array:
+        return solve_ivp(motion, (0.0, last), y, method="Radau", rtol=rtol, atol=rtol * 1e-3).y[:, -1]
+
+    result = race({"ours": (ours, 1), "scipy": (scipys, 1)}, 1 if quick else 2)
+    exact = integrate(motion, y, at, 1e-12, DOP853).states[-1]
+    off = [float(np.abs(x - exact).max() / np.abs(y).max()) for x in (ours(), scipys())]
+    return [
+        Row(
+            f"macro at L = {levels}, K = M = 2: SciPy's Radau / implicit steps with low-rank structure",
+            times(result.ratio("scipy", "ours")),
+            f"{duration(result.cost('scipy'))} and {duration(result.cost('ours'))} to time {last:g} at tolerance {rtol:.0e}; "
+            f"off by {off[1]:.0e} and {off[0]:.0e}. SciPy's has a dense Jacobian of {y.size} unknowns, so that its cost grows "
+            "as their cube.",
+        )
+    ]
+
+
+def accuracies(quick: bool = False) -> list[Row]:
+    """What less and more accuracy cost, by closed forms and by quadrature: evaluations, and how far off they are."""
+    problem = committee()
+    start = ov.draw(problem, 4000, scale=0.5)
+    grid = [0.5, 2.0]
+    exact = ov.solve(problem, start, grid, accuracy=1e-12)
+    rows: list[Row] = []
+    for method, asked in (
+        ("closed", (1e-3, 1e-6, 1e-9, 1e-12)),
+        ("quadrature", (1e-2, 1e-4) if quick else (1e-2, 1e-4, 1e-6)),
+    ):
+        found = [ov.solve(problem, start, grid, method=method, accuracy=a) for a in asked]
+        rows.append(
+            at_most(
+                f"macro: evaluations at accuracy {asked[0]:.0e} / {asked[-1]:.0e}, {method}, K = M = 2",
+                max(evaluations(a) / evaluations(b) for a, b in pairwise(found)),
+                1.0,
+                "; ".join(
+                    f"{a:.0e}: {evaluations(one):,} evaluations, states {stated(one):.0e}, is off by "
+                    f"{distance(one, exact):.0e}"
+                    for a, one in zip(asked, found, strict=True)
+                )
+                + ". The largest ratio of one to the next: asking for less never costs more.",
+            )
+        )
+    return rows
 
 
 def landing(quick: bool = False) -> list[Row]:

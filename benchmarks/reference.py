@@ -1,8 +1,9 @@
 """Solutions by a route that shares neither averages nor tolerances with the library, to hold stated errors against.
 
 Averages over the fields h = μ + X z are sums over a tensor grid of Gauss and Legendre on |z_j| ≤ 9, X the symmetric
-root of the covariance, with the losses written out again in NumPy and D = E[δ (h − μ)ᵀ] C⁻¹. Kinked losses of one variable
-are written in closed form. The equation of motion is that of the library, which its tests compare with training runs.
+root of the covariance, with the losses written out again in NumPy and D = E[δ (h − μ)ᵀ] C⁻¹. Kinked losses of one
+variable are written in closed form. The equation of motion is that of the library, which its tests compare with
+training runs.
 """
 
 from __future__ import annotations

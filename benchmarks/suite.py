@@ -27,8 +27,15 @@ Benchmark = Callable[[bool], list[Row]]
 
 SUITE: dict[str, tuple[Benchmark, ...]] = {
     "Micro: real training runs": (micro.against_numpy, micro.limits, micro.engines),
-    "Meso: the exact law of the overlaps": (meso.sizes, meso.levels, meso.full_run),
-    "Macro: infinite size": (macro.by_levels, macro.long_run, macro.landing, macro.against_euler),
+    "Meso: the exact law of the overlaps": (meso.sizes, meso.levels, meso.algorithms, meso.full_run),
+    "Macro: infinite size": (
+        macro.by_levels,
+        macro.long_run,
+        macro.structure,
+        macro.landing,
+        macro.accuracies,
+        macro.against_euler,
+    ),
     "Laws: closed forms": (laws.linear,),
     "Gaussian averages": (
         averages.closed_forms,

@@ -190,6 +190,17 @@ DOORS = {  # where a problem comes in, and the engine that it is for is chosen
     "full_batch.task": {"FullBatch"},
     "giant_step.setting": {"GiantStep"},
 }
+OWED = {  # what still asks for a class; an entry goes when its module asks a question instead, and none is added
+    "multi_pass.theory": {"Samples"},
+    "multi_pass.training_set": {"Samples"},
+    "online.labelled_rows": {"Samples"},
+    "plan.forecast": {"Samples"},
+    "plan.objectives": {"Samples", "OnlineSGD"},
+    "plan.optimise": {"OnlineSGD"},
+    "plan.rows_forecast": {"Samples"},
+    "problem.statement": {"MultiPass", "Samples"},
+    "trajectory.dataset": {"MultiPass"},
+}
 
 
 def asks_for_a_kind(text: str) -> set[str]:
@@ -225,6 +236,9 @@ def test_nothing_asks_for_the_class_of_an_algorithm_or_a_data_model() -> None:
             continue
         own = {n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef)}  # equality
         wrong = asks_for_a_kind(path.read_text()) - DOORS.get(name_of(path), set()) - own
+        owed = OWED.get(name_of(path), set())
+        assert owed <= wrong, f"{name_of(path)} no longer asks for {owed - wrong}: take it off the list"
+        wrong -= owed
         assert not wrong, f"{name_of(path)} asks for {', '.join(sorted(wrong))}; make it an attribute of all of them"
 
 

@@ -153,3 +153,44 @@ def test_what_is_not_a_problem_or_a_start_is_refused() -> None:
             scale(p, None, [1.0])
         with pytest.raises(ov.InputError, match="problem: expected"):
             scale(None, ov.draw(p, 10), [1.0])
+
+
+@pytest.mark.parametrize("rate", [1e6, 1e12])
+def test_a_rate_far_too_large_is_said_to_diverge_at_once(rate: float) -> None:
+    """Fields of erf units saturate, so that Q grows as a power of time: slowly, and beyond all bounds."""
+    p = problem("erf", 1, 1, rate=rate)
+    with pytest.raises(ov.NumericalError, match=r"training diverges: an overlap grew without bound: Q\[0, 0\]"):
+        ov.solve(p, ov.draw(p, 100, seed=1), [1.0, 10.0], max_evaluations=20_000)
+
+
+def test_a_budget_that_ends_keeps_the_times_before() -> None:
+    p = problem("erf", 2, 2)
+    with pytest.raises(ov.NumericalError, match=r"max_evaluations=150\) beyond time .*; allow more of them") as caught:
+        ov.solve(p, ov.draw(p, 100, seed=1), [0.1, 500.0], max_evaluations=150)
+    assert caught.value.partial is not None and caught.value.partial.time.tolist() == [0.1]
+
+
+@pytest.mark.parametrize("method", ["closed", "auto", "quadrature"])
+def test_less_accuracy_never_takes_more_evaluations(method: str) -> None:
+    """Closed forms, sums of error functions and lattices; each is off by less than it states."""
+    p = problem("erf" if method == "closed" else "tanh", 1, 1)
+    start, times = ov.draw(p, 100, seed=1, scale=1.5), [0.5, 2.0]
+    asked = (1e-2, 1e-4, 1e-6, 1e-8)
+    found = [ov.solve(p, start, times, method=method, accuracy=accuracy) for accuracy in asked]
+    counts = [int(one.data.attrs["cost"].split()[0]) for one in found]
+    assert counts == sorted(counts) and counts[0] < counts[-1]
+    for accuracy, one in zip(asked, found, strict=True):
+        for name in one.variables:
+            assert one.accuracy(name) <= accuracy * max(float(np.abs(one.data[name]).max()), 1e-3)
+            off = float(np.abs(one.data[name] - found[-1].data[name]).max())
+            assert off <= one.accuracy(name) + found[-1].accuracy(name)
+
+
+def test_a_quadrature_states_what_it_is_off_by() -> None:
+    """Five levels at a rate of 2.23: g' is narrow in units of the fields, where a fixed spacing is off by 1e-2."""
+    p = problem("erf", 2, 1, spectrum=ov.PowerLaw(5, 1.0), rate=2.23, label_noise=0.3)
+    start, times = ov.draw(p, 500, seed=1, scale=0.5), [2.0, 10.0]
+    exact = ov.solve(p, start, times)
+    found = ov.solve(p, start, times, method="quadrature", accuracy=1e-3)
+    for name in found.variables:
+        assert float(np.abs(found.data[name] - exact.data[name]).max()) <= found.accuracy(name)

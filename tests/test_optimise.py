@@ -196,7 +196,7 @@ def test_refusals(change, words):
 
 def test_algorithms_that_have_no_best_rate_are_refused():
     problem, start = linear(size=100)
-    with pytest.raises(ov.InputError, match="algorithm: optimise is for OnlineSGD, got GradientFlow"):
+    with pytest.raises(ov.InputError, match="algorithm: optimise is for one-pass SGD, got GradientFlow"):
         ov.optimise(replace(problem, algorithm=ov.GradientFlow(0.1)), start, 1.0)
     with pytest.raises(ov.InputError, match="rate: a batch changes"):
         ov.optimise(with_rate(problem, ov.schedules.Cosine(0.5, 1.0)), start, 1.0, vary="batch")

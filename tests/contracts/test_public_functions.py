@@ -260,6 +260,18 @@ def test_simulations_answer_or_refuse(name: str, on: str) -> None:
             assert all(np.isfinite(data[v]).all() for v in data if data[v].dtype.kind == "f")
 
 
+ONLINE = {"optimise"}  # what it answers is in test_optimise
+
+
+@pytest.mark.parametrize("on", DATA)
+def test_optimise_refuses_all_but_online_sgd(on: str) -> None:
+    for algorithm in ONE_OF_EACH.values():
+        problem = answer(lambda algorithm=algorithm: build(algorithm, DATA[on]))
+        if problem is not None and type(algorithm) is not ov.OnlineSGD:
+            with pytest.raises(ov.InputError, match=r"^algorithm: "):
+                ov.optimise(problem, drawn(problem), 1.0)
+
+
 def test_all_public_functions_are_here() -> None:
     """A function that takes a problem and is in no table has no contract."""
-    assert found() == {*LAWS, *PROPERTIES, *SIMULATIONS, *SCALES}
+    assert found() == {*LAWS, *PROPERTIES, *SIMULATIONS, *SCALES, *ONLINE}

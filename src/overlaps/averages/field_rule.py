@@ -7,11 +7,11 @@ exp(−kᵀ A⁻¹ k/2) of frequency k. A lattice of spacings h_j reads the freq
     h_j = h √(A⁻¹)_jj √(min_m mᵀ B m),        B the matrix A⁻¹ scaled to a unit diagonal,
 
 leaves an error of exp(−2π²/h²), whatever the covariance: h is in units of the width of the integrand, which is that of
-the fields while these vary little, and that of the activation when they vary much.
+the weight while fields vary little, and that of the activation when they vary much.
 
 >>> rule = FieldRule([(), ()])
 >>> rule.spacings(np.diag([0.01, 10.0])).round(3)
-array([0.5 , 0.035])
+array([0.5 , 0.05])
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ and Gauss-Legendre nodes fill the panels between the cuts, as many as their leng
 
 >>> import numpy as np
 >>> X, mean, kinks = np.eye(1), np.zeros(1), np.zeros((1, 1))
->>> z, w = panel_rule(X, mean, kinks, no_margin, 1, 0, np.ones(1), np.zeros(0), np.ones(1), 8.0, 6)
+>>> z, w = panel_rule(X, mean, kinks, no_margin, 1, 0, np.ones(1), np.zeros(0), np.ones(1), 8.0, 9)
 >>> round(float(w @ np.maximum(z[:, 0], 0.0) ** 2), 8)
 0.5
 """
@@ -24,13 +24,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled.functions import loop
+from ..compiled.functions import kept, loop
 from ..compiled.named import named
 from .rules import legendre
 
 Array = NDArray[np.float64]
 LONGEST = 40  # nodes of a panel; longer ones are halved
 SCAN = 24  # steps along a line in which a joint function is looked at for changes of its sign
+ROOTS = 8  # changes of sign on a line for which there is room
 LAYER = 0.6  # widest layer, in standard deviations, that has panels of its own
 
 _RULES = [legendre(n) for n in range(1, LONGEST + 1)]
@@ -77,9 +78,8 @@ def panel_rule(
         if not X[:, j].any():  # nothing depends on it
             nodes = np.concatenate([nodes, np.zeros((len(nodes), 1))], axis=1)
             continue
-        nodes, weights = _next_coordinate(
-            margin, X, mean, kinks, K, label, v, u, float(spacings[j]), radius, least, nodes, weights, _START, _X, _W
-        )
+        edges = _all_cuts(margin, X, mean, kinks, K, label, v, u, radius, nodes)
+        nodes, weights = _filled(edges, float(spacings[j]), radius, least, nodes, weights, _START, _X, _W)
     return nodes, weights / weights.sum()
 
 
@@ -111,143 +111,149 @@ def first_change(nodes: Array) -> NDArray[np.int64]:
     return moved
 
 
-@loop(error_model="numpy")
-def _next_coordinate(
-    margin, X, mean, kinks, K, label, v, u, spacing, radius, least, nodes, weights, start, unit, unit_weights
-):  # pragma: no cover - compiled
-    """Append to each node of the first j coordinates those of the next."""
-    (d, r), (count, j) = X.shape, nodes.shape
-    most = kinks.shape[1]
-    out, out_weights = np.empty((4 * count + 64, j + 1)), np.empty(4 * count + 64)
-    filled = 0
-    base, h, cuts = np.empty(d), np.empty(d), np.empty(2 + most + 5 * most * r + 10 * SCAN)
-    # how many combinations of kinks the later fields have; none where one of them is smooth
+@kept(error_model="numpy")
+def _field_cuts(X, kinks, base, j, cuts):  # pragma: no cover - compiled
+    """Write where field j is at a kink, and where a later field that moves little more is; returns how many."""
+    r, most = kinks.shape
+    n = 0
+    for m in range(most):
+        if X[j, j] > 0.0 and not np.isnan(kinks[j, m]):
+            cuts[n] = (kinks[j, m] - base[j]) / X[j, j]
+            n += 1
+    for b in range(j + 1, r):
+        for m in range(most):
+            if np.isnan(kinks[b, m]) or X[b, j] == 0.0:
+                continue
+            width = _left(X, b, j) / abs(X[b, j])
+            if width < LAYER:
+                place = (kinks[b, m] - base[b]) / X[b, j]
+                for side in range(-2, 3):
+                    cuts[n] = place + 2.5 * side * width
+                    n += 1
+    return n
+
+
+@kept(error_model="numpy")
+def _left(X, b, j):  # pragma: no cover - compiled
+    """Standard deviation of field b given the coordinates up to j."""
+    rest = 0.0
+    for k in range(j + 1, X.shape[1]):
+        rest += X[b, k] ** 2
+    return np.sqrt(rest)
+
+
+@kept(error_model="numpy")
+def _at_kinks(kinks, j, choice, h):  # pragma: no cover - compiled
+    """Put the fields after j at the kinks of that combination; returns how many combinations there are."""
+    r, most = kinks.shape
     combinations = 1
     for b in range(j + 1, r):
         own = 0
         for m in range(most):
             own += not np.isnan(kinks[b, m])
+        if own > 0:
+            h[b] = kinks[b, (choice // max(combinations, 1)) % own]
         combinations *= own
+    return combinations
+
+
+@loop(error_model="numpy")
+def _all_cuts(margin, X, mean, kinks, K, label, v, u, radius, nodes):  # pragma: no cover - compiled
+    """Edges of the panels of coordinate j for each node of those before it, (count, most), each row in order."""
+    (d, r), (count, j) = X.shape, nodes.shape
+    base, h = np.empty(d), np.empty(d)
+    room = 10 + kinks.size * 6 + 5 * ROOTS
+    edges = np.empty((count, room))
+    moving = d if j == r - 1 else j + 1  # fields that follow the coordinate; later ones are at their kinks
     for i in range(count):
-        square = 0.0
-        for k in range(j):
-            square += nodes[i, k] ** 2
-        end = np.sqrt(max(radius * radius - square, 0.0))
+        end = np.sqrt(max(radius * radius - (nodes[i] ** 2).sum(), 0.0))
         for a in range(d):
             base[a] = mean[a]
             for k in range(j):
                 base[a] += X[a, k] * nodes[i, k]
-        n = 0
-        for m in range(most):
-            if X[j, j] > 0.0 and not np.isnan(kinks[j, m]):
-                cuts[n] = (kinks[j, m] - base[j]) / X[j, j]
-                n += 1
-        for b in range(j + 1, r):
-            for m in range(most):
-                if np.isnan(kinks[b, m]) or X[b, j] == 0.0:
-                    continue
-                rest = 0.0
-                for k in range(j + 1, r):
-                    rest += X[b, k] ** 2
-                width = np.sqrt(rest) / abs(X[b, j])
-                if width < LAYER:
-                    place = (kinks[b, m] - base[b]) / X[b, j]
-                    for side in range(-2, 3):
-                        cuts[n] = place + 2.5 * side * width
-                        n += 1
-        for choice in range(combinations):
-            for a in range(d):
-                h[a] = base[a]
-            code = choice
-            for b in range(j + 1, r):
-                own = 0
-                for m in range(most):
-                    own += not np.isnan(kinks[b, m])
-                h[b] = kinks[b, code % own]
-                code //= own
+        cuts = edges[i]
+        n = _field_cuts(X, kinks, base, j, cuts)
+        for choice in range(_at_kinks(kinks, j, 0, h)):
+            h[:] = base
+            _at_kinks(kinks, j, choice, h)
             low, at_low = -end, 0.0
             for step in range(SCAN + 1):
                 high = -end + 2.0 * end * step / SCAN
-                for a in range(d if j == r - 1 else j + 1):
+                for a in range(moving):
                     h[a] = base[a] + X[a, j] * high
                 at_high = margin(h[:K], h[K:], label, v, u)
-                if step > 0 and (at_low > 0.0) != (at_high > 0.0):
+                if step > 0 and (at_low > 0.0) != (at_high > 0.0) and n + 7 < room:
                     # false position, with the end that stays halved (Illinois)
                     x0, f0, x1, f1, side = low, at_low, high, at_high, 0
                     for _ in range(100):
                         if abs(x1 - x0) < 1e-13 or f0 == f1:
                             break
                         x = (x0 * f1 - x1 * f0) / (f1 - f0)
-                        for a in range(d if j == r - 1 else j + 1):
+                        for a in range(moving):
                             h[a] = base[a] + X[a, j] * x
                         f = margin(h[:K], h[K:], label, v, u)
-                        if f == 0.0:
-                            x0 = x1 = x
-                            break
-                        if (f > 0.0) == (f1 > 0.0):
-                            x1, f1 = x, f
-                            if side == 1:
-                                f0 *= 0.5
+                        if f == 0.0 or (f > 0.0) == (f1 > 0.0):
+                            x1, f1, f0 = x, f, f0 * (0.5 if side == 1 else 1.0)
                             side = 1
                         else:
-                            x0, f0 = x, f
-                            if side == -1:
-                                f1 *= 0.5
+                            x0, f0, f1 = x, f, f1 * (0.5 if side == -1 else 1.0)
                             side = -1
-                    place = x1 if abs(f1) < abs(f0) else x0
-                    cuts[n] = place
+                        if f == 0.0:
+                            break
+                    cuts[n] = place = x1 if abs(f1) < abs(f0) else x0
                     n += 1
                     # how far later fields can still move the place: a narrow layer has panels of its own
-                    move = 0.0
+                    move, slope = 0.0, abs(at_high - at_low) * SCAN / (2.0 * end)
+                    for a in range(moving):
+                        h[a] = base[a] + X[a, j] * place
                     for b in range(j + 1, r):
-                        rest = 0.0
-                        for k in range(j + 1, r):
-                            rest += X[b, k] ** 2
-                        for a in range(j + 1):
-                            h[a] = base[a] + X[a, j] * place
                         kink = h[b]
-                        for side in (-1.0, 1.0):
-                            h[b] = kink + side * np.sqrt(rest)
+                        for way in (-1.0, 1.0):
+                            h[b] = kink + way * _left(X, b, j)
                             move = max(move, abs(margin(h[:K], h[K:], label, v, u)))
                         h[b] = kink
-                    slope = abs(at_high - at_low) * SCAN / (2.0 * end)
                     if 0.0 < move < LAYER * slope:
-                        for side in (-5.0, -2.0, 2.0, 5.0):
-                            cuts[n] = place + side * move / slope
+                        for way in (-5.0, -2.0, 2.0, 5.0):
+                            cuts[n] = place + way * move / slope
                             n += 1
-                    if n > cuts.size - 8:
-                        break
                 low, at_low = high, at_high
-            if n > cuts.size - 8:
-                break
         for m in range(n):
             cuts[m] = min(end, max(-end, cuts[m]))
         cuts[n] = -end
-        cuts[n + 1] = end
-        edges = np.sort(cuts[: n + 2])
-        for p in range(n + 1):
-            whole = edges[p + 1] - edges[p]
+        cuts[n + 1 :] = end
+        cuts.sort()
+    return edges
+
+
+@kept(error_model="numpy")
+def _filled(edges, spacing, radius, least, nodes, weights, start, unit, unit_weights):  # pragma: no cover - compiled
+    """Append to each node of the first j coordinates those of the next, in the panels between its edges."""
+    count, j = nodes.shape
+    out, out_weights = np.empty((4 * count + 64, j + 1)), np.empty(4 * count + 64)
+    filled = 0
+    for i in range(count):
+        square = (nodes[i] ** 2).sum()
+        for p in range(edges.shape[1] - 1):
+            whole = edges[i, p + 1] - edges[i, p]
             if whole < 1e-14:
                 continue
             wanted = least + int(np.ceil(whole / spacing))
             parts = 1 + (wanted - 1) // LONGEST
             length = whole / parts
             size = max(least, min(LONGEST, least + int(np.ceil(length / spacing))))
-            for part in range(parts):
-                middle = edges[p] + (part + 0.5) * length
-                for q in range(size):
-                    z = middle + 0.5 * length * unit[start[size] + q]
-                    if square + z * z > radius * radius:
-                        continue
-                    if filled == len(out_weights):
-                        longer, heavier = np.empty((2 * filled, j + 1)), np.empty(2 * filled)
-                        longer[:filled] = out
-                        heavier[:filled] = out_weights
-                        out, out_weights = longer, heavier
-                    for k in range(j):
-                        out[filled, k] = nodes[i, k]
-                    out[filled, j] = z
-                    density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
-                    out_weights[filled] = weights[i] * 0.5 * length * unit_weights[start[size] + q] * density
-                    filled += 1
+            for q in range(parts * size):
+                at = start[size] + q % size
+                z = edges[i, p] + (q // size + 0.5 + 0.5 * unit[at]) * length
+                if square + z * z > radius * radius:
+                    continue
+                if filled == len(out_weights):
+                    longer, heavier = np.empty((2 * filled, j + 1)), np.empty(2 * filled)
+                    longer[:filled] = out
+                    heavier[:filled] = out_weights
+                    out, out_weights = longer, heavier
+                out[filled, :j] = nodes[i]
+                out[filled, j] = z
+                density = np.exp(-0.5 * z * z) / np.sqrt(2 * np.pi)
+                out_weights[filled] = weights[i] * 0.5 * length * unit_weights[at] * density
+                filled += 1
     return out[:filled], out_weights[:filled]

@@ -39,6 +39,7 @@ from .shifted import error as squared_output
 
 Array = NDArray[np.float64]
 START = 8  # log2 of the number of points, before mirroring
+BUDGET = 1_700_000  # points times pairs of units
 FIELDS = 4  # up to which panels are better
 
 
@@ -221,4 +222,6 @@ class ReluOutputs(LossQuadrature):
 
     def finer(self) -> ReluOutputs | None:
         """A more accurate version, or None where the budget of points is spent."""
-        return ReluOutputs(self.problem, self.teacher_readout, self.log2 + 1, self.seed) if self.log2 < 13 else None
+        if 2 ** (self.log2 + 2) * self.problem.student.units**2 > BUDGET:
+            return None
+        return ReluOutputs(self.problem, self.teacher_readout, self.log2 + 1, self.seed)

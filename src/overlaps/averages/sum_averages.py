@@ -16,7 +16,7 @@ whatever K + M. Students are sums of error functions and a linear function, teac
 >>> C = np.array([[0.5, 0.3], [0.3, 1.0]])
 >>> network = Terms(0.0, 0.0, np.ones(1), np.ones(1), np.zeros(0), np.zeros(0))
 >>> round(square(C, np.array([1.0, -1.0]), 1, network, network), 6)              # E[(erf_0 − erf_1)²]
-0.310404
+0.328031
 """
 
 from __future__ import annotations

@@ -60,8 +60,10 @@ class Discrepancy:
     absolute: mean over times of |v − v̂|, mean over entries and runs.
     printed: mean over times of the real part of √(v² − v̂²), mean over entries and runs.
     imaginary: share of times, entries and runs at which that root is imaginary.
+    absolute_standard_error, printed_standard_error: those of `absolute` and `printed` over runs; None for a single run.
     entries: tLog-RMSE of each run and entry, (run, …).
-    accuracy: numerical error of the theory, below which no distance means anything.
+    accuracy: numerical error of the theory and, where its error is a quadrature, of the simulation: `rmse`, `floor`,
+        `excess` and `absolute` are off by at most so much, beside their standard errors.
     times: the times that counted, (T,).
     """
 
@@ -76,6 +78,8 @@ class Discrepancy:
     entries: dict[str, Array]
     accuracy: dict[str, float]
     times: Array
+    absolute_standard_error: dict[str, float] | None = None
+    printed_standard_error: dict[str, float] | None = None
 
     def __repr__(self) -> str:
         runs = len(next(iter(self.entries.values())))
@@ -101,8 +105,8 @@ class Discrepancy:
             shown(self.rmse, self.standard_error),
             shown(self.floor, None),
             shown(self.excess, self.excess_standard_error),
-            shown(self.absolute, None),
-            f"{self.printed[name]:.3g} ({self.imaginary[name]:.0%})",
+            shown(self.absolute, self.absolute_standard_error),
+            f"{shown(self.printed, self.printed_standard_error)} ({self.imaginary[name]:.0%})",
         )
 
 
@@ -130,18 +134,22 @@ def tlog_rmse(theory: Trajectory, simulation: Trajectory, variables: Sequence[st
     excesses = {name: excess(exact[name], runs[name]) for name in names} if several else None
     mean = {name: float(entries[name].mean()) for name in names}
     squares = {name: exact[name] ** 2 - runs[name] ** 2 for name in names}
+    absolute = {name: np.abs(exact[name] - runs[name]) for name in names}
+    printed = {name: np.sqrt(np.maximum(squares[name], 0.0)) for name in names}
     return Discrepancy(
         rmse=mean,
         standard_error={name: _standard_error(entries[name]) for name in names} if several else None,
         floor={name: mean[name] - excesses[name] for name in names} if excesses else None,
         excess=excesses,
         excess_standard_error={name: _jackknife(exact[name], runs[name]) for name in names} if three else None,
-        absolute={name: float(np.abs(exact[name] - runs[name]).mean()) for name in names},
-        printed={name: float(np.sqrt(np.maximum(squares[name], 0.0)).mean()) for name in names},
+        absolute={name: float(absolute[name].mean()) for name in names},
+        printed={name: float(printed[name].mean()) for name in names},
         imaginary={name: float(np.mean(squares[name] < 0)) for name in names},
         entries=entries,
-        accuracy={name: theory.accuracy(name) for name in names},
+        accuracy={name: theory.accuracy(name) + simulation.accuracy(name) for name in names},
         times=times,
+        absolute_standard_error={name: _standard_error(absolute[name]) for name in names} if several else None,
+        printed_standard_error={name: _standard_error(printed[name]) for name in names} if several else None,
     )
 
 

@@ -7,7 +7,8 @@ both return `Scores` under the same names.
 - `GiantStepSetting`: data (`TwoClasses`, `TrainingSet` of arrays, or a sampler), sizes, activation and
   `overlaps.GiantStep`.
 - `scaled`, `rotated`, `UnseenClass`: unseen classes.
-- `alignment`, `elasticity`, `hits`, `recall`, `kendall_w`, `correlation`, `combined`: scores of features of any model.
+- `alignment`, `elasticity`, `hits`, `recall`, `kendall_w`, `correlation`, `combined`: scores of features of any model;
+  `alignment_error`, `elasticity_error`, `recall_error`: their standard errors.
 - `gradient`, `rank_one`, `expanded_features`, `gradient_error`, `operator_norm`: the step and its approximations.
 - `hermite_coefficients`, `hermite_mean`, `hermite_product`, `gaussian_moment`, `sphere_moment`, `initial_series`,
   `centred`: expansions and exact averages.
@@ -18,7 +19,18 @@ from .giant import expanded_features, gradient, gradient_error, operator_norm, r
 from .hermite import Hermite, centred, gaussian_moment, hermite_coefficients, hermite_mean, hermite_product
 from .prediction import solve
 from .result import Scores
-from .scores import alignment, combined, correlation, elasticity, hits, kendall_w, recall
+from .scores import (
+    alignment,
+    alignment_error,
+    combined,
+    correlation,
+    elasticity,
+    elasticity_error,
+    hits,
+    kendall_w,
+    recall,
+    recall_error,
+)
 from .setting import GiantStepSetting, TrainingSet
 from .simulation import train
 from .sphere import initial_series, sphere_moment
@@ -32,10 +44,12 @@ __all__ = [
     "TwoClasses",
     "UnseenClass",
     "alignment",
+    "alignment_error",
     "centred",
     "combined",
     "correlation",
     "elasticity",
+    "elasticity_error",
     "expanded_features",
     "gaussian_moment",
     "gradient",
@@ -49,6 +63,7 @@ __all__ = [
     "operator_norm",
     "rank_one",
     "recall",
+    "recall_error",
     "rotated",
     "scaled",
     "solve",

@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..data.power_law import jackknife
 from ..interface.checks import array, whole
 from ..interface.errors import InputError, unknown
 
@@ -64,6 +65,20 @@ def raw_alignment(F: Array) -> float:
     return float((total @ total - flat @ flat) / (len(F) * (len(F) - 1)))
 
 
+def alignment_error(features: ArrayLike) -> float:
+    """Standard error of `alignment` over samples of the class, by the jackknife.
+
+    Parameters
+    ----------
+    features: (samples, width), at least three samples.
+    """
+    F = _features("features", features, least=3)
+    n, total, squares = len(F), F.sum(0), np.einsum("ij,ij->i", F, F)
+    # |Σ − f_i|² less the squares that are left
+    without = (total @ total - 2 * F @ total + squares) - (squares.sum() - squares)
+    return float(jackknife(without / ((n - 1) * (n - 2))))
+
+
 def elasticity(features: ArrayLike, before: ArrayLike) -> float:
     """Mean squared distance between features after and before training.
 
@@ -73,6 +88,18 @@ def elasticity(features: ArrayLike, before: ArrayLike) -> float:
     """
     F = _features("features", features)
     return raw_elasticity(F, _features("before", array("before", before, F.shape)))
+
+
+def elasticity_error(features: ArrayLike, before: ArrayLike) -> float:
+    """Standard error of `elasticity` over samples of the class, at least two."""
+    F = _features("features", features, least=2)
+    moved = F - _features("before", array("before", before, F.shape))
+    return _standard_error(np.einsum("ij,ij->i", moved, moved))
+
+
+def _standard_error(values: Array) -> float:
+    """Of the mean of independent values, (samples,)."""
+    return float(values.std(ddof=1) / np.sqrt(values.size))
 
 
 def raw_elasticity(F: Array, before: Array) -> float:
@@ -153,6 +180,17 @@ def _found(near: Array, kind: NDArray[np.int64], k: int) -> NDArray[np.bool_]:
 def recall(features: ArrayLike, labels: ArrayLike, neighbours: int = 1, similarity: str = "cosine") -> float:
     """Recall@k: the share of samples with one of their own class among the nearest others (see `hits`)."""
     return float(hits(features, labels, neighbours, similarity).mean())
+
+
+def recall_error(features: ArrayLike, labels: ArrayLike, neighbours: int = 1, similarity: str = "cosine") -> float:
+    """Standard error of `recall` over samples, taken as independent; of no hits or no misses, that of one among them.
+
+    All samples look for their neighbours among the same others, which it does not count.
+    """
+    found = hits(features, labels, neighbours, similarity)
+    n, count = found.size, int(found.sum())
+    share = min(max(count, 1), n - 1) / n
+    return float(np.sqrt(share * (1 - share) / n))
 
 
 def kendall_w(values: ArrayLike) -> Concordance:

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import DOP853
 
 from ..averages import ClosedForm, Method, SumForm, method_for
-from ..interface.checks import grid
+from ..interface.checks import grid, number
 from ..interface.errors import InputError, NumericalError, unknown
 from ..problem.network import Committee
 from ..problem.start import Start
@@ -37,7 +37,7 @@ from .weak_mixture import WEAK, levels_serve, with_left_out
 Array = NDArray[np.float64]
 SYSTEMS: dict[str, type[EquationOfMotion]] = {"levels": EquationOfMotion, "moments": MomentHierarchy}
 CLOSED_EVALUATIONS, QUADRATURE_EVALUATIONS = 10**8, 60_000  # of a solution, where no number is named
-LOOSEST = 1e-3  # tolerance of steps
+LOOSEST = 1e-4  # tolerance of steps; that of the steps that judge them is thirty times as loose
 
 
 def solve(
@@ -62,6 +62,7 @@ def solve(
         return by_equivalent(problem, lambda equivalent: solve(equivalent, start, times, **options))
     if system == MEASURED:
         raise InputError(f"system: {MEASURED} are those of labelled rows; use Samples(X, y), or system='auto'")
+    accuracy = None if accuracy is None else number("accuracy", accuracy, above=0)
     system = _system(problem, start, system, levels, accuracy)
     result = _solved(
         problem, start, grid(times), method_for(problem, start.u, method), system, levels, accuracy, budget
@@ -185,7 +186,7 @@ class _Equation:
         rules = [how.check()]
         if how.gain <= 1:
             rules = [how.coarser().check(), how.coarser().coarser(), how.coarser().coarser().check()]
-        return [self.attempt(rule, min(30 * rtol, LOOSEST), steps) for rule in rules]
+        return [self.attempt(rule, 30 * rtol, steps) for rule in rules]
 
     def _stated(self, fine: Trajectory, others: list[Trajectory], least: float, factor: int) -> Stated:
         """A solution, with a multiple of its largest difference from others as its error.
@@ -235,9 +236,11 @@ def attempt(
         done = len(stop.states)
         Q, A, v = motion.weights(stop.state)
         quantity = largest_overlap(np.moveaxis(Q, -1, 0), np.moveaxis(A, -1, 0), v, motion.first, motion.seen, motion.M)
+        what = f"{stop.reason}: {quantity} at time {stop.time:.6g}; reduce rate (now {motion.update.rate(stop.time):g})"
+        if budget is not None and budget.exhausted:
+            what = f"{stop.reason} beyond time {stop.time:.6g}; allow more of them, ask for less accuracy"
         raise NumericalError(
-            f"macro: {stop.reason}: {quantity} at time {stop.time:.6g}; reduce rate (now "
-            f"{motion.update.rate(stop.time):g}) or stop earlier",
+            f"macro: {what} or stop earlier",
             quantity=quantity.split(" =")[0],
             time=stop.time,
             partial=trajectory(np.array(stop.states), times[:done], "stopped early") if done else None,

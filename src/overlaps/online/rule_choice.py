@@ -33,8 +33,19 @@ class RuleChoice:
 
     def gap(self, how: Method, states: list[Array]) -> tuple[float, str]:
         """Largest relative difference of the averages from those of the independent rule, and of which average."""
-        check = how.check()
-        return max(self._apart(y, how, check) for y in states)
+        judge = self._judge(how)
+        return max(self._apart(y, how, judge) for y in states)
+
+    def _judge(self, how: Method) -> Method:
+        """The independent rule; of fits a quadrature, unless that is of random points, which know less.
+
+        Fits of one more term and of one less may be off to the same side, which their difference does not see.
+        """
+        if isinstance(how, SumForm) and not how.exact:
+            quadrature = method_for(self.problem, how.teacher_readout, "quadrature")
+            if quadrature.gain > 1:
+                return quadrature
+        return how.check()
 
     def _apart(self, y: Array, how: Method, other: Method) -> tuple[float, str]:
         """Largest relative difference of the averages of two rules at a state, and of which average."""
@@ -106,16 +117,10 @@ class RuleChoice:
         return better
 
     def fit_error(self, how: Method, states: Array) -> float:
-        """Relative error of fitted averages along a solution, by a quadrature; zero where nothing is fitted.
-
-        Fits of one more term and of one less may be off to the same side, which their difference does not see.
-        """
+        """Relative error of fitted averages along a solution; zero where nothing is fitted."""
         if not isinstance(how, SumForm) or how.exact:
             return 0.0
-        quadrature = method_for(self.problem, how.teacher_readout, "quadrature")
-        if quadrature.gain <= 1:
-            return 0.0  # random points know less than the fit
-        return max(self._apart(y, how, quadrature)[0] for y in self._some(states))
+        return self.gap(how, self._some(states))[0]
 
     def _fitted(self, how: SumForm, states: list[Array], wanted: float) -> Method:
         """The fit of fewest terms whose averages are accurate enough; a quadrature where the best fit is not."""

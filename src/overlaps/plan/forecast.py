@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from ..data import Samples
 from ..interface.errors import InputError
@@ -54,15 +54,18 @@ def forecast(
     """
     given: dict[str, Any] = {"rate": rate, "units": units, "size": size}
     of_rows: dict[str, Any] = {"samples": samples, "runs": runs, "seed": seed}
-    if isinstance(data, Samples):
+    rows = cast("Samples", data)
+    if getattr(data, "table", None) is not None:
         _refuse(given, "is found, or that of the rows, for labelled rows")
-        if not data.labelled:
+        if not rows.labelled:
             raise InputError(
                 "data: these rows have no labels; give them as y, or forecast their spectrum, data.spectrum"
             )
-        return forecast_rows(data, samples, runs, 0 if seed is None else seed, progress)
+        return forecast_rows(rows, samples, runs, 0 if seed is None else seed, progress)
     _refuse(of_rows, "is for labelled rows, Samples(X, y)")
-    return forecast_spectrum(data, 0.1 if rate is None else rate, 4 if units is None else units, size)
+    return forecast_spectrum(
+        cast("AnySpectrum", data), 0.1 if rate is None else rate, 4 if units is None else units, size
+    )
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:

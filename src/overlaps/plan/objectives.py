@@ -20,10 +20,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms import OnlineSGD, Schedule
+from ..algorithms import Schedule
 from ..algorithms.schedules import TimeDependent
 from ..averages import Method, method_for
-from ..data import Samples
 from ..online.integration import Stopped, integrate
 from ..online.motion import EquationOfMotion
 from ..problem.network import Committee
@@ -46,6 +45,11 @@ def objective(problem: Problem, start: Start, time: float) -> ExactMean | Infini
     return ExactMean(problem, start, time) if is_linear(problem, start) else InfiniteSize(problem, start, time)
 
 
+def is_one_pass(problem: Problem) -> bool:
+    """Whether the algorithm is one-pass training on random samples."""
+    return problem.algorithm.engine[0] == "online.macro" and problem.algorithm.draws_samples
+
+
 def is_linear(problem: Problem, start: Start) -> bool:
     """Whether the mean over runs has an exact recursion: linear networks, square loss, one-pass SGD, a size."""
     if problem.learns_rows:
@@ -53,8 +57,8 @@ def is_linear(problem: Problem, start: Start) -> bool:
     student, teacher, data = problem.student, problem.teacher, problem.data
     return (
         start.size is not None
-        and isinstance(problem.algorithm, OnlineSGD)
-        and problem.algorithm.rows == 1
+        and is_one_pass(problem)
+        and problem.update.rule.rows == 1
         and isinstance(student, Committee)
         and not student.train_readout
         and teacher is not None
@@ -80,8 +84,7 @@ class ExactMean:
     @property
     def noise(self) -> float:
         """Variance of what no linear map can tell of the labels."""
-        data = self.problem.data
-        return data.unexplained if isinstance(data, Samples) and data.labelled else self.problem.label_noise**2
+        return _theory(self.problem).label_noise ** 2
 
     @property
     def floor(self) -> float:
@@ -175,8 +178,7 @@ class InfiniteSize:
     @property
     def floor(self) -> float:
         """What no rate can take off the error: the noise of labelled rows."""
-        data = self.problem.data
-        return data.unexplained / 2 if isinstance(data, Samples) and data.labelled else 0.0
+        return _theory(self.problem).label_noise ** 2 / 2 if self.problem.learns_rows else 0.0
 
     @cached_property
     def method(self) -> Method:

@@ -33,13 +33,13 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms import OnlineSGD, Schedule
+from ..algorithms import Schedule
 from ..interface.checks import array, number, whole
 from ..interface.errors import InputError, NumericalError, unknown
 from ..problem.start import Start, check
 from ..problem.statement import Problem
 from ..trajectory.scales import sample, train
-from .objectives import Objective, objective, with_rate
+from .objectives import Objective, is_one_pass, objective, with_rate
 from .search import best_constant, best_values, knot_times
 
 if TYPE_CHECKING:
@@ -223,10 +223,10 @@ def optimise(
     otherwise; a schedule of a committee is a local optimum.
     """
     check(problem, start)
-    if not isinstance(problem.algorithm, OnlineSGD):
+    if not is_one_pass(problem):
         raise InputError(
-            f"algorithm: optimise is for OnlineSGD, got {type(problem.algorithm).__name__}; without the noise of SGD "
-            "the largest rate is the best, and full batches have their own theory"
+            f"algorithm: optimise is for one-pass SGD, got {type(problem.algorithm).__name__}; without its noise the "
+            "largest rate is the best, and full batches have their own theory"
         )
     ways = {"rate": _best_rates, "batch": _best_batch, "decay": _best_decay}
     if vary not in ways:

@@ -334,18 +334,18 @@ def provenance(problem: Problem, averages: str, averaged: bool) -> dict[str, str
 
 
 def _state_accuracy(result: Trajectory, method: Method, state: list[Array]) -> None:
-    """Measure how good the error is as a quadrature, by a coarser rule at a few of the points, and record it."""
+    """Measure how good the error is as a quadrature, by an independent rule at a few of the points, and record it."""
     errors, times = result.data["error"].values.ravel(), result.time
     some = np.unique(np.linspace(0, errors.size - 1, 6).astype(int))
-    coarse = method.coarser().errors(*(x[some] for x in state))
-    difference = np.abs(coarse - errors[some])
+    other = method.check().errors(*(x[some] for x in state))
+    difference = 2 * np.abs(other - errors[some])
     result.data["error"].attrs["accuracy"] = float(difference.max())
     if not difference.max() <= 0.02 * np.abs(errors).max():
         worst = int(difference.argmax())
         at = float(times[some[worst] % times.size])
         raise NumericalError(
             f"{result.scale}: the average of the loss did not converge at time {at:g}: {errors[some[worst]]:.3g} "
-            f"against {coarse[worst]:.3g} by a coarser rule ({method.name}); the overlaps are in .partial",
+            f"against {other[worst]:.3g} by an independent rule ({method.name}); the overlaps are in .partial",
             quantity="error",
             time=at,
             partial=result,
