@@ -47,7 +47,7 @@ def ridge_error(data: Samples, samples: ArrayLike, decay: float = 0.0) -> Array:
     -------
     (len(samples),); infinite is refused: without decay, as many rows as dimensions.
     """
-    if not isinstance(data, Samples) or data.own_teacher is None:
+    if getattr(data, "own_teacher", None) is None:
         raise InputError(f"data: expected labelled rows, Samples(X, y), got {data!r:.80}")
     decay = number("decay", decay, least=0)
     n = array("samples", np.atleast_1d(np.asarray(samples, float)), (None,))
@@ -57,6 +57,7 @@ def ridge_error(data: Samples, samples: ArrayLike, decay: float = 0.0) -> Array:
     lam, dimensions, count = data.eigenvalues[live], int(np.count_nonzero(live)), len(data.rows)
     if count <= dimensions + 1:
         raise InputError(f"data: {count} rows of {dimensions} dimensions leave no noise to estimate; give more rows")
+    assert data.own_teacher is not None
     noise = data.unexplained / (1 - dimensions / count)
     signal = lam * data.own_teacher[0, live] ** 2 / data.size - noise / count
     if decay == 0 and np.any(n == dimensions):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,8 +59,9 @@ class TrainingSet:
 
 def training_set(problem: Problem) -> TrainingSet:
     """The training set of a problem with labelled rows and `MultiPass`."""
-    assert isinstance(problem.data, Samples)
-    return first_rows(problem.data, problem.algorithm.samples, problem.algorithm.shuffle)  # type: ignore[union-attr]
+    data: Any = problem.data
+    algorithm: Any = problem.algorithm
+    return first_rows(data, algorithm.samples, algorithm.shuffle)
 
 
 @lru_cache(maxsize=4)
