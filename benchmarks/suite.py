@@ -18,6 +18,7 @@ from . import (
     meso,
     micro,
     mixtures,
+    multi_pass,
     plan,
     spectra,
 )
@@ -48,7 +49,7 @@ SUITE: dict[str, tuple[Benchmark, ...]] = {
     "Mixtures: classes": (mixtures.scales, mixtures.diffusion),
     "Full batch": (full_batch.scales, full_batch.horizon),
     "One giant step": (giant_step.experiment,),
-    "Plans: labelled rows and schedules": (plan.schedules, plan.forecasts),
+    "Plans: labelled rows and schedules": (plan.schedules, plan.forecasts, multi_pass.forty_epochs),
     "Spectra: outliers along training": (spectra.blocks, spectra.gram, spectra.stopping),
     "The five slowest things users do, and the limits they sit at": (
         latency.first_answers,
