@@ -27,6 +27,7 @@ from ..averages import method_for
 from ..compiled.functions import kept
 from ..interface.checks import steps
 from ..online.exact_mean import CHUNK, Linear, diverges, row_matrices, second_moments, state_rounding
+from ..online.long_stretches import constant_pull, drift
 from ..online.recording import Stops
 from ..problem.start import Start
 from ..problem.statement import Problem
@@ -62,6 +63,9 @@ def _means(problem: Problem, start: Start, rows: TrainingSet, W: Array, stops: N
     mean[:K] = W
     seen, done = np.empty((stops.size, K, N)), 0
     rates, best = rows.axes[0] / N, np.sqrt(N) * rows.best
+    if (p := constant_pull(update, start.v, N)) is not None:  # v m − √N θ̂ shrinks by 1 − p v λ/N at each step
+        shrunk = np.array([drift(p * start.v[0] * rates, stop) for stop in stops.tolist()]).reshape(stops.size, 1, N)
+        return W + shrunk * (start.v[0] * W - best) / start.v[0]
     for i, stop in enumerate(stops.tolist()):
         while done < stop:
             count = min(stop - done, max(1, CHUNK // mean.shape[0] ** 2))
@@ -132,7 +136,7 @@ def solve(problem: Problem, start: Start, times: Array, levels: bool) -> Traject
             cost=f"{total:,} steps of the second moments, {clock.perf_counter() - began:.2g} s",
         )
         result.data.attrs["averages"] = f"exact mean of the weights and their variance in modes, at size {N}"
-        state_rounding(result, total)
+        state_rounding(result, total, moments.missed)
         return result
 
     if moments.diverged is None:

@@ -37,6 +37,7 @@ from ..problem.network import Committee
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory, assemble
+from .long_stretches import SHORTEST, WORTH, Stretches, constant_pull
 from .recording import Stops
 
 Array = NDArray[np.float64]
@@ -156,12 +157,14 @@ class Moments(NamedTuple):
     """Second moments of the weights at steps: Q (stops, B, K, K), A (stops, B, K, M).
 
     reached: number of stops that were reached; diverged: the step by which the error had grown without bound, or None.
+    missed: relative error of the distances E that long stretches have made, 0 without them.
     """
 
     Q: Array
     A: Array
     reached: int
     diverged: int | None
+    missed: float = 0.0
 
 
 def second_moments(
@@ -174,6 +177,7 @@ def second_moments(
 ) -> Moments:
     """The moments at the steps `stops` from Q (B, K, K) and A (B, K, M); velocities start at zero.
 
+    One unit at a constant rate without decay goes in `long_stretches` where the power of the noise is smooth.
     extra: what inputs that are not Gaussian add, (B,), given E (B,); asked for again after every hundredth of the time.
     """
     (B, K, M), R, size = A.shape, update.rule.rows * A.shape[1], int(given.size)
@@ -181,9 +185,16 @@ def second_moments(
     rows_Q[:, :K, :K], rows_A[:, :K] = Q, A
     seen = Moments(np.empty((stops.size, B, K, K)), np.empty((stops.size, B, K, M)), stops.size, None)
     one, done = R == M == 1, 0
+    same = constant_pull(update, given.v, size) if M == 1 and extra is None and stops[-1] >= WORTH else None
+    long = None if same is None else Stretches(given, same)
     for i, stop in enumerate(stops.tolist()):
         while done < stop:
             count = min(stop - done, max(1, CHUNK // (R * R + R)))
+            if long is not None:
+                done += (ahead := long.advance(rows_Q, rows_A, done, stop))
+                if ahead:
+                    continue
+                count = min(count, max(SHORTEST, long.again - done))
             if extra is not None:
                 count = min(count, max(1, done // 100))
                 given = given._replace(extra=extra(distances(given, rows_Q[:, :K, :K], rows_A[:, :K])))
@@ -191,9 +202,9 @@ def second_moments(
             taken = (advance_one if one else advance)(given, rows_Q, rows_A, keep, pull)
             done += taken
             if taken < count or not np.isfinite(rows_Q).all():
-                return seen._replace(reached=i, diverged=done)
+                return seen._replace(reached=i, diverged=done, missed=0.0 if long is None else long.missed)
         seen.Q[i], seen.A[i] = rows_Q[:, :K, :K], rows_A[:, :K]
-    return seen
+    return seen._replace(missed=0.0 if long is None else long.missed)
 
 
 def distances(given: Linear, Q: Array, A: Array) -> Array:
@@ -249,7 +260,7 @@ def solve_exact_mean(
         result = assemble("macro", problem, start, times[:count], mean_Q, mean_R, m, v, how, levels=blocks, cost=cost)
         kind = "exact mean" if extra is None else "mean by measured fourth moments"
         result.data.attrs["averages"] = f"{kind} over runs at size {size}"
-        state_rounding(result, total)
+        state_rounding(result, total, seen.missed)
         return result
 
     if seen.diverged is None:
@@ -258,11 +269,14 @@ def solve_exact_mean(
     raise diverges(problem, seen.diverged / size, size, trajectory(count) if count else None)
 
 
-def state_rounding(result: Trajectory, steps: int) -> None:
-    """State the accuracy of a recursion of that many steps: each rounds, and at a stable rate later ones add to it."""
+def state_rounding(result: Trajectory, steps: int, missed: float) -> None:
+    """State the accuracy of a recursion of that many steps: each rounds, and at a stable rate later ones add to it.
+
+    missed: see `Moments`.
+    """
     for name in result.variables:
         largest = max(1.0, float(np.abs(result.data[name]).max()))
-        result.data[name].attrs["accuracy"] = np.finfo(float).eps * (10 + steps) * largest
+        result.data[name].attrs["accuracy"] = (np.finfo(float).eps * (10 + steps) + missed) * largest
 
 
 def diverges(problem: Problem, time: float, size: int, partial: Trajectory | None) -> NumericalError:
