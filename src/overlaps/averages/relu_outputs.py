@@ -19,7 +19,7 @@ known (`bivariate`) and averages are scaled to them, so that what is random is �
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,10 +31,11 @@ from ..losses import OutputLoss, loss
 from ..losses.output import outer
 from ..problem.network import Committee
 from ..problem.statement import Problem
-from . import rules
-from .bivariate import both_positive, density, positive
+from . import relu_independent, rules
 from .quadrature import LossQuadrature
+from .relu_shifted import pair
 from .result import Averages, over_components
+from .rules import density
 from .shifted import error as squared_output
 
 Array = NDArray[np.float64]
@@ -69,79 +70,164 @@ def _moved_output(v, h, along, shift):  # pragma: no cover - compiled
     return total
 
 
+class Known(NamedTuple):
+    """Averages in closed form: P(k and l positive) (K, K), and (K,) each E[1_k f], E[g_k] and E[g_k f] for
+    g_k = max(λ_k, 0), and p_k(0) E[f | λ_k = 0].
+    """
+
+    chance: Array
+    output: Array
+    level: Array
+    product: Array
+    kink: Array
+
+
 @loop(error_model="numpy")
-def _averages(value, slope, bend, y, C, mean, H, w, v):  # pragma: no cover - compiled
-    """(D, S, dv, error, E[δ]) of one component from its points H (points, K) and their weights."""
-    n, K = H.shape
-    D, S, dv, E, error = np.zeros((K, K)), np.zeros((K, K)), np.zeros(K), np.zeros(K), 0.0
-    along, rest, left, at_zero = np.zeros((K, K)), np.zeros((K, K, K)), np.zeros((K, K)), np.zeros(K)
+def known_averages(C, mean, v):  # pragma: no cover - compiled
+    K = v.size
+    known = Known(np.zeros((K, K)), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K))
     for k in range(K):
+        for l in range(K):
+            both, known.chance[k, l], curvature, first = pair(C, mean, k, l)
+            known.output[k] += v[l] * first
+            known.product[k] += v[l] * both
+            known.kink[k] += v[l] * curvature
+            if k == l:
+                known.level[k] = first
+    return known
+
+
+class Positive(NamedTuple):
+    """Field k made positive, point by point, (points, K) each: weight, output f, ℓ'(f) and the field itself."""
+
+    weight: Array
+    output: Array
+    slope: Array
+    field: Array
+
+
+@loop(error_model="numpy")
+def _independent(slope, y, sd, mean, z, w, v):  # pragma: no cover - compiled
+    """`Positive` of independent fields mean + sd z."""
+    n, K = z.shape
+    found = Positive(np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, K)))
+    h = np.empty(K)
+    for i in range(n):
+        for k in range(K):
+            h[k] = mean[k] + sd[k] * z[i, k]
+        f = _output(v, h)
+        for k in range(K):
+            chance, place = _reflected(h[k], mean[k], sd[k] * sd[k])
+            found.weight[i, k], found.field[i, k] = w[i] * chance, place
+            found.output[i, k] = f + v[k] * (place - max(h[k], 0.0))
+            found.slope[i, k] = slope(found.output[i, k], y)
+    return found
+
+
+@loop(error_model="numpy")
+def _single(value, slope, y, C, mean, H, w, v):  # pragma: no cover - compiled
+    """`Positive`, the means of f and ℓ'(f) at λ_k = 0, (K, 2), and the error."""
+    n, K = H.shape
+    found = Positive(np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, K)))
+    at_zero, error = np.zeros((K, 2)), 0.0
+    along = np.zeros(K)
+    for i in range(n):
+        error += w[i] * value(_output(v, H[i]), y)
+    for k in range(K):
+        along[:] = 0.0
         if C[k, k] > 0.0:
             for j in range(K):
-                along[k, j] = C[j, k] / C[k, k]
-        # regression on field l of what is left when field k is known
-        for l in range(k):
-            left[k, l] = C[l, l] - along[k, l] * C[l, k]
-            if left[k, l] <= 1e-12 * C[l, l]:
-                left[k, l] = 0.0
-                continue
-            for j in range(K):
-                rest[k, l, j] = (C[j, l] - along[k, j] * C[l, k]) / left[k, l]
-            rest[k, l, k] = 0.0
-    moved, chances = np.empty(K), np.zeros((K, K))
-    places = np.zeros(K)
-    for i in range(n):
-        h = H[i]
-        error += w[i] * value(_output(v, h), y)
-        for k in range(K):
+                along[j] = C[j, k] / C[k, k]
+        for i in range(n):
+            h = H[i]
             if C[k, k] > 0.0:
-                at_zero[k] += w[i] * slope(_moved_output(v, h, along[k], -h[k]), y)
+                f = _moved_output(v, h, along, -h[k])
+                at_zero[k, 0] += w[i] * f
+                at_zero[k, 1] += w[i] * slope(f, y)
             chance, place = _reflected(h[k], mean[k], C[k, k])
-            if chance == 0.0:
-                continue
-            for j in range(K):
-                moved[j] = h[j] + (place - h[k]) * along[k, j]
-            f = _output(v, moved)
-            first, weight = slope(f, y), w[i] * chance
-            chances[k, k] += weight
-            places[k] += weight * place
-            E[k] += weight * first
-            dv[k] += weight * place * first
-            S[k, k] += weight * first * first
-            D[k, k] += weight * bend(f, y)
-            for l in range(k):
-                centre = mean[l] + along[k, l] * (place - mean[k])
-                again, there = _reflected(moved[l], centre, left[k, l])
-                f = _moved_output(v, moved, rest[k, l], there - moved[l])
-                first = slope(f, y)
-                chances[k, l] += weight * again
-                S[k, l] += weight * again * first * first
-                D[k, l] += weight * again * bend(f, y)
+            f = _moved_output(v, h, along, place - h[k])
+            found.weight[i, k], found.output[i, k], found.field[i, k] = w[i] * chance, f, place
+            found.slope[i, k] = slope(f, y)
+    return found, at_zero, error
+
+
+@loop(error_model="numpy")
+def _pairs(slope, bend, y, C, mean, H, w, v, known):  # pragma: no cover - compiled
+    """E[1_k 1_l ℓ''] and E[1_k 1_l ℓ'²], (K, K) each."""
+    n, K = H.shape
+    D, S = np.zeros((K, K)), np.zeros((K, K))
+    along, rest, moved = np.zeros(K), np.zeros(K), np.empty(K)
     for k in range(K):
-        sd = math.sqrt(max(C[k, k], 0.0))
-        # chances and places are known: what is left to the points is ℓ' and ℓ'' given that fields are positive
-        exact = positive(mean[k] / sd) if sd > 0.0 else (1.0 if mean[k] > 0.0 else 0.0)
-        ratio = exact / chances[k, k] if chances[k, k] > 0.0 else 0.0
-        E[k] *= ratio
-        dv[k] *= ratio
-        if sd > 0.0 and exact > 1e-300:
-            dv[k] += (mean[k] * exact + sd * density(mean[k] / sd) - ratio * places[k]) * E[k] / exact
-        E[k] *= v[k]
-        S[k, k] *= ratio * v[k] * v[k]
-        D[k, k] *= ratio * v[k] * v[k]
-        if sd > 0.0:
-            D[k, k] += v[k] * density(mean[k] / sd) / sd * at_zero[k]
-        for l in range(k):
-            other = math.sqrt(max(C[l, l], 0.0))
-            if sd > 0.0 and other > 0.0 and chances[k, l] > 0.0:
-                r = min(1.0, max(-1.0, C[k, l] / sd / other))
-                ratio = both_positive(mean[k] / sd, mean[l] / other, r, (1.0 - r) * (1.0 + r)) / chances[k, l]
+        along[:] = 0.0
+        if C[k, k] > 0.0:
+            for j in range(K):
+                along[j] = C[j, k] / C[k, k]
+        for l in range(k + 1):
+            # regression on field l of what is left when field k is known
+            rest[:] = 0.0
+            left = C[l, l] - along[l] * C[l, k]
+            if l == k or left <= 1e-12 * C[l, l]:
+                left = 0.0
             else:
-                ratio = 1.0
-            S[k, l] *= ratio * v[k] * v[l]
-            D[k, l] *= ratio * v[k] * v[l]
+                for j in range(K):
+                    rest[j] = (C[j, l] - along[j] * C[l, k]) / left
+                rest[k] = 0.0
+            chances = 0.0
+            for i in range(n):
+                chance, place = _reflected(H[i, k], mean[k], C[k, k])
+                weight = w[i] * chance
+                if weight == 0.0:
+                    continue
+                for j in range(K):
+                    moved[j] = H[i, j] + (place - H[i, k]) * along[j]
+                f = 0.0
+                if l < k:
+                    again, there = _reflected(moved[l], mean[l] + along[l] * (place - mean[k]), left)
+                    f = _moved_output(v, moved, rest, there - moved[l])
+                    weight *= again
+                else:
+                    f = _output(v, moved)
+                first = slope(f, y)
+                chances += weight
+                S[k, l] += weight * first * first
+                D[k, l] += weight * bend(f, y)
+            # the probability is known: what is left to the points is ℓ' and ℓ'' given that fields are positive
+            ratio = known.chance[k, l] / chances if chances > 0.0 else 0.0
+            S[k, l] *= ratio
+            D[k, l] *= ratio
             S[l, k], D[l, k] = S[k, l], D[k, l]
-    return D, S, dv, error, E
+    return D, S
+
+
+def _corrected(y: Array, x: Array, exact: Array) -> Array:
+    """Sums of y (points, K) over points, corrected by those of x, whose expectations are known."""
+    centred = x - x.mean(0)
+    spread = (centred**2).sum(0)
+    beta = np.divide((centred * y).sum(0), spread, out=np.zeros_like(spread), where=spread > 0)
+    return y.sum(0) + beta * (exact - x.sum(0))
+
+
+def one_field(
+    found: Positive, near: Positive, known: Known, slopes: tuple[Array, Array], sd: Array, mean: Array, v: Array
+) -> tuple[Array, Array, Array]:
+    """E[1_k ℓ'], E[g_k ℓ'] and the slope b of the line a + b f through ℓ'(f) where field k is positive, (K,) each.
+
+    near: the same of independent fields, for which these two averages are slopes.
+    """
+    total = found.weight.sum(0)
+    total = np.where(total > 0, total, 1.0)
+    f = (found.weight * found.output).sum(0) / total
+    first = (found.weight * found.slope).sum(0) / total
+    spread = (found.weight * (found.output - f) ** 2).sum(0)
+    b = np.divide((found.weight * (found.output - f) * found.slope).sum(0), spread, out=np.zeros_like(f), where=spread > 1e-12 * f**2)
+    a = first - b * f
+    chance, level, square = relu_independent.levels(mean, sd)
+    others = v @ level - v * level
+    outputs, products = v * level + chance * others, v * square + level * others
+    left, same = (part.weight * (part.slope - a - b * part.output) for part in (found, near))
+    E = _corrected(left, same, slopes[0] - a * chance - b * outputs)
+    dv = _corrected(left * found.field, same * near.field, slopes[1] - a * level - b * products)
+    return E + a * np.diag(known.chance) + b * known.output, dv + a * known.level + b * known.product, b
 
 
 def calibrated(H: Array, w: Array, C: Array, mean: Array, v: Array) -> Array:
@@ -164,6 +250,21 @@ def calibrated(H: Array, w: Array, C: Array, mean: Array, v: Array) -> Array:
     weighted = features * w[:, None]
     short = np.array([1.0, 0.0, 0.0]) - weighted.sum(0)
     return w * (1.0 + features @ np.linalg.solve(features.T @ weighted, short))
+
+
+@loop(error_model="numpy")
+def _evaluated(function, f, y):  # pragma: no cover - compiled
+    out = np.empty(f.size)
+    for i in range(f.size):
+        out[i] = function(f[i], y)
+    return out
+
+
+def _root(C: Array, sd: Array) -> Array:
+    """Symmetric root of the correlations: of all roots the one that moves independent fields least."""
+    scale = np.where(sd > 0, sd, 1.0)
+    values, vectors = np.linalg.eigh(C / np.outer(scale, scale))
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
 
 
 def _outer(part: str, name: str) -> Any:
@@ -204,13 +305,23 @@ class ReluOutputs(LossQuadrature):
     def each(self, C: Array, v: Array, means: Array) -> list[Averages]:
         """Averages over each component by itself, see `LossQuadrature.each`."""
         z, w = self._nodes(v.size)
+        value, slope, bend = self.parts
         parts: list[Averages] = []
         v = np.ascontiguousarray(v)
         for c, mean, label in zip(C, means.T, self.problem.data.components.labels.tolist(), strict=True):
             c, mean = np.ascontiguousarray(c), np.ascontiguousarray(mean)
+            sd = np.sqrt(np.maximum(np.diag(c), 0.0))
             H = mean + z @ self._factor(c, None)[1].T
-            D, S, dv, error, E = _averages(*self.parts, float(label), c, mean, H, calibrated(H, w, c, mean, v), v)
-            parts.append(Averages(D, S, dv, max(error, 0.0), E[:, None]))
+            weights, known, y = calibrated(H, w, c, mean, v), known_averages(c, mean, v), float(label)
+            found, at_zero, error = _single(value, slope, y, c, mean, H, weights, v)
+            near = _independent(slope, y, sd, mean, z, weights, v)
+            slopes = relu_independent.averages(lambda f, y=y: _evaluated(slope, f, y), mean, sd, v)
+            E, dv, b = one_field(found, near, known, slopes, sd, mean, v)
+            D, S = _pairs(slope, bend, y, c, mean, H, weights, v, known)
+            at = np.divide(density(np.divide(mean, sd, out=np.zeros_like(sd), where=sd > 0)), sd, out=np.zeros_like(sd), where=sd > 0)
+            kink = at * (at_zero[:, 1] - b * at_zero[:, 0]) + b * known.kink
+            outer_v = np.outer(v, v)
+            parts.append(Averages(outer_v * D + np.diag(v * kink), outer_v * S, dv, max(error, 0.0), (v * E)[:, None]))
         return parts
 
     def check(self) -> ReluOutputs:
