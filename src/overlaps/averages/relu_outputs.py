@@ -23,7 +23,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from ..compiled.functions import kept, loop
 from ..compiled.named import named
@@ -35,12 +34,11 @@ from . import relu_independent, rules
 from .quadrature import LossQuadrature
 from .relu_shifted import pair
 from .result import Averages, over_components
-from .rules import density
-from .shifted import error as squared_output
 
 Array = NDArray[np.float64]
 START = 8  # log2 of the number of points, before mirroring
 BUDGET = 1_700_000  # points times pairs of units
+FEWER = 3  # log2 of how many times fewer points averages of two fields need
 FIELDS = 4  # up to which panels are better
 
 
@@ -156,43 +154,43 @@ def _pairs(slope, bend, y, C, mean, H, w, v, known):  # pragma: no cover - compi
     """E[1_k 1_l ℓ''] and E[1_k 1_l ℓ'²], (K, K) each."""
     n, K = H.shape
     D, S = np.zeros((K, K)), np.zeros((K, K))
-    along, rest, moved = np.zeros(K), np.zeros(K), np.empty(K)
+    along, rest, left, moved = np.zeros((K, K)), np.zeros((K, K, K)), np.zeros((K, K)), np.empty(K)
+    chances = np.zeros((K, K))
     for k in range(K):
-        along[:] = 0.0
         if C[k, k] > 0.0:
             for j in range(K):
-                along[j] = C[j, k] / C[k, k]
-        for l in range(k + 1):
-            # regression on field l of what is left when field k is known
-            rest[:] = 0.0
-            left = C[l, l] - along[l] * C[l, k]
-            if l == k or left <= 1e-12 * C[l, l]:
-                left = 0.0
-            else:
-                for j in range(K):
-                    rest[j] = (C[j, l] - along[j] * C[l, k]) / left
-                rest[k] = 0.0
-            chances = 0.0
-            for i in range(n):
-                chance, place = _reflected(H[i, k], mean[k], C[k, k])
-                weight = w[i] * chance
-                if weight == 0.0:
-                    continue
-                for j in range(K):
-                    moved[j] = H[i, j] + (place - H[i, k]) * along[j]
-                f = 0.0
+                along[k, j] = C[j, k] / C[k, k]
+        # regression on field l of what is left when field k is known
+        for l in range(k):
+            left[k, l] = C[l, l] - along[k, l] * C[l, k]
+            if left[k, l] <= 1e-12 * C[l, l]:
+                left[k, l] = 0.0
+                continue
+            for j in range(K):
+                rest[k, l, j] = (C[j, l] - along[k, j] * C[l, k]) / left[k, l]
+            rest[k, l, k] = 0.0
+    for i in range(n):
+        h = H[i]
+        for k in range(K):
+            chance, place = _reflected(h[k], mean[k], C[k, k])
+            if chance == 0.0:
+                continue
+            for j in range(K):
+                moved[j] = h[j] + (place - h[k]) * along[k, j]
+            for l in range(k + 1):
+                weight, shift = w[i] * chance, 0.0
                 if l < k:
-                    again, there = _reflected(moved[l], mean[l] + along[l] * (place - mean[k]), left)
-                    f = _moved_output(v, moved, rest, there - moved[l])
-                    weight *= again
-                else:
-                    f = _output(v, moved)
+                    again, there = _reflected(moved[l], mean[l] + along[k, l] * (place - mean[k]), left[k, l])
+                    weight, shift = weight * again, there - moved[l]
+                f = _moved_output(v, moved, rest[k, l], shift)
                 first = slope(f, y)
-                chances += weight
+                chances[k, l] += weight
                 S[k, l] += weight * first * first
                 D[k, l] += weight * bend(f, y)
+    for k in range(K):
+        for l in range(k + 1):
             # the probability is known: what is left to the points is ℓ' and ℓ'' given that fields are positive
-            ratio = known.chance[k, l] / chances if chances > 0.0 else 0.0
+            ratio = known.chance[k, l] / chances[k, l] if chances[k, l] > 0.0 else 0.0
             S[k, l] *= ratio
             D[k, l] *= ratio
             S[l, k], D[l, k] = S[k, l], D[k, l]
@@ -219,7 +217,12 @@ def one_field(
     f = (found.weight * found.output).sum(0) / total
     first = (found.weight * found.slope).sum(0) / total
     spread = (found.weight * (found.output - f) ** 2).sum(0)
-    b = np.divide((found.weight * (found.output - f) * found.slope).sum(0), spread, out=np.zeros_like(f), where=spread > 1e-12 * f**2)
+    b = np.divide(
+        (found.weight * (found.output - f) * found.slope).sum(0),
+        spread,
+        out=np.zeros_like(f),
+        where=spread > 1e-12 * f**2,
+    )
     a = first - b * f
     chance, level, square = relu_independent.levels(mean, sd)
     others = v @ level - v * level
@@ -230,18 +233,13 @@ def one_field(
     return E + a * np.diag(known.chance) + b * known.output, dv + a * known.level + b * known.product, b
 
 
-def calibrated(H: Array, w: Array, C: Array, mean: Array, v: Array) -> Array:
+def calibrated(H: Array, w: Array, v: Array, known: Known) -> Array:
     """Weights of the points, as near to w as can be, for which the means of f and f² are what they are.
 
     Both are known in closed form, and most of what varies in ℓ' and ℓ'' from point to point is a function of them.
     """
-    active = np.maximum(H, 0.0)
-    f = active @ v
-    sd = np.sqrt(np.maximum(np.diag(C), 0.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(sd > 0, mean / sd, np.where(mean > 0, np.inf, -np.inf))
-    level = mean * ndtr(t) + sd * np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi)
-    first, second = float(v @ level), 2.0 * squared_output(2, C, mean, v)
+    f = np.maximum(H, 0.0) @ v
+    first, second = float(v @ known.level), float(v @ known.product)
     spread = np.sqrt(max(second - first**2, 0.0))
     if not spread > 1e-9 * max(abs(first), 1e-300):
         return w
@@ -265,6 +263,12 @@ def _root(C: Array, sd: Array) -> Array:
     scale = np.where(sd > 0, sd, 1.0)
     values, vectors = np.linalg.eigh(C / np.outer(scale, scale))
     return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
+
+def _at_zero(mean: Array, sd: Array) -> Array:
+    """Density of each field at zero; none where it does not vary."""
+    scale = np.where(sd > 0, sd, 1.0)
+    return np.where(sd > 0, np.exp(-0.5 * (mean / scale) ** 2) / (scale * np.sqrt(2 * np.pi)), 0.0)
 
 
 def _outer(part: str, name: str) -> Any:
@@ -292,9 +296,6 @@ class ReluOutputs(LossQuadrature):
         smooth = isinstance(law, OutputLoss) and law.bend is not None and not problem.label_noise
         return smooth and problem.teacher is None and bool(problem.data.components.variances.all())
 
-    def _nodes(self, K: int) -> tuple[Array, Array]:
-        return rules.sobol(K, self.log2, 4000 + 100 * self.seed)
-
     def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
         weights, variances, _ = self.problem.data.components
         P = 0 if means is None else means.shape[1]
@@ -304,24 +305,27 @@ class ReluOutputs(LossQuadrature):
 
     def each(self, C: Array, v: Array, means: Array) -> list[Averages]:
         """Averages over each component by itself, see `LossQuadrature.each`."""
-        z, w = self._nodes(v.size)
+        z, w = rules.sobol(v.size, self.log2, 4000 + 100 * self.seed)
+        few = max(self.log2 - FEWER, (2 * v.size).bit_length())
+        pair_z, pair_w = rules.sobol(v.size, min(few, self.log2), 5000 + 100 * self.seed)
         value, slope, bend = self.parts
         parts: list[Averages] = []
         v = np.ascontiguousarray(v)
+        both = np.outer(v, v)
         for c, mean, label in zip(C, means.T, self.problem.data.components.labels.tolist(), strict=True):
-            c, mean = np.ascontiguousarray(c), np.ascontiguousarray(mean)
-            sd = np.sqrt(np.maximum(np.diag(c), 0.0))
-            H = mean + z @ self._factor(c, None)[1].T
-            weights, known, y = calibrated(H, w, c, mean, v), known_averages(c, mean, v), float(label)
+            c, mean, y = np.ascontiguousarray(c), np.ascontiguousarray(mean), float(label)
+            sd, known = np.sqrt(np.maximum(np.diag(c), 0.0)), known_averages(c, mean, v)
+            spread = sd * _root(c, sd)
+            H = mean + z @ spread
+            weights = calibrated(H, w, v, known)
             found, at_zero, error = _single(value, slope, y, c, mean, H, weights, v)
             near = _independent(slope, y, sd, mean, z, weights, v)
             slopes = relu_independent.averages(lambda f, y=y: _evaluated(slope, f, y), mean, sd, v)
             E, dv, b = one_field(found, near, known, slopes, sd, mean, v)
-            D, S = _pairs(slope, bend, y, c, mean, H, weights, v, known)
-            at = np.divide(density(np.divide(mean, sd, out=np.zeros_like(sd), where=sd > 0)), sd, out=np.zeros_like(sd), where=sd > 0)
-            kink = at * (at_zero[:, 1] - b * at_zero[:, 0]) + b * known.kink
-            outer_v = np.outer(v, v)
-            parts.append(Averages(outer_v * D + np.diag(v * kink), outer_v * S, dv, max(error, 0.0), (v * E)[:, None]))
+            H = mean + pair_z @ spread
+            D, S = _pairs(slope, bend, y, c, mean, H, calibrated(H, pair_w, v, known), v, known)
+            kink = _at_zero(mean, sd) * (at_zero[:, 1] - b * at_zero[:, 0]) + b * known.kink
+            parts.append(Averages(both * D + np.diag(v * kink), both * S, dv, max(error, 0.0), (v * E)[:, None]))
         return parts
 
     def check(self) -> ReluOutputs:
