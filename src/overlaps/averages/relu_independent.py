@@ -17,7 +17,7 @@ is left to random points is the difference (`relu_outputs`).
 >>> mean, sd, v = np.array([0.3, -0.2]), np.array([1.0, 0.5]), np.array([1.0, -2.0])
 >>> positive, product = averages(lambda f: f, mean, sd, v)         # E[1_k f], E[g_k f]
 >>> np.round(positive, 6), np.round(product, 6)
-(array([0.38783 , 0.006338]), array([ 0.557018, -0.069189]))
+(array([ 0.42437 , -0.035145]), array([ 0.657336, -0.060899]))
 """
 
 from __future__ import annotations
@@ -47,33 +47,25 @@ def _fit() -> tuple[Array, NDArray[np.complex128]]:
     return x, solved[:TERMS] + 1j * np.concatenate([np.zeros((1, x.size)), solved[TERMS:]])
 
 
-def levels(mean: Array, sd: Array) -> tuple[Array, Array, Array]:
-    """P(λ > 0), E[g] and E[g²] of each field, (K,)."""
-    m = np.clip(np.divide(mean, sd, out=np.sign(mean) * CERTAIN, where=sd > 0), -CERTAIN, CERTAIN)
-    chance = ndtr(m)
-    level = mean * chance + sd * np.exp(-0.5 * m**2) / np.sqrt(2 * np.pi)
-    return chance, level, mean * level + sd**2 * chance
-
-
 def averages(F: Callable[[Array], Array], mean: Array, sd: Array, v: Array) -> tuple[Array, Array]:
     """E[1_k F(f)] and E[g_k F(f)], (K,) each, for independent fields of these means and standard deviations, (K,)."""
-    chance, level, square = levels(mean, sd)
+    m = np.clip(np.divide(mean, sd, out=np.sign(mean) * CERTAIN, where=sd > 0), -CERTAIN, CERTAIN)
+    chance, at = ndtr(m), np.exp(-0.5 * m**2) / np.sqrt(2 * np.pi)
+    level = mean * chance + sd * at
+    variance = mean * level + sd**2 * chance - level**2
     centre = float(v @ level)
-    half = WIDTH * np.sqrt(max(float(v**2 @ (square - level**2)), 0.0)) + 1e-9 * (1.0 + abs(centre))
+    half = WIDTH * np.sqrt(max(float(v**2 @ variance), 0.0)) + 1e-9 * (1.0 + abs(centre))
     x, fit = _fit()
-    c = fit @ F(centre + half * x)
-    theta = v[:, None] * (0.5 * np.pi / half * np.arange(TERMS))
-    m = np.clip(np.divide(mean, sd, out=np.sign(mean) * CERTAIN, where=sd > 0), -CERTAIN, CERTAIN)[:, None]
-    scale = theta * sd[:, None]
-    # where the mean is positive, what is left of the whole when the negative part is taken away
-    part = 0.5 * np.exp(-0.5 * m**2) * wofz((np.where(m >= 0, -scale, scale) + 1j * np.abs(m)) / np.sqrt(2))
-    whole = np.exp(1j * theta * mean[:, None] - 0.5 * scale**2)
-    active = np.where(m >= 0, whole - part, part)
-    weighted = (mean[:, None] + 1j * theta * sd[:, None] ** 2) * active
-    weighted += (sd[:, None] / np.sqrt(2 * np.pi)) * np.exp(-0.5 * m**2)
+    omega = 0.5 * np.pi / half * np.arange(TERMS)
+    c = (fit @ F(centre + half * x)) * np.exp(-1j * omega * centre)
+    mean, sd, m, at, theta = mean[:, None], sd[:, None], m[:, None], at[:, None], v[:, None] * omega
+    # of a field with a positive mean it is the negative part that is small
+    part = np.sqrt(np.pi / 2) * at * wofz((np.where(m >= 0, -theta, theta) * sd + 1j * np.abs(m)) / np.sqrt(2))
+    active = np.where(m >= 0, np.exp(1j * theta * mean - 0.5 * (theta * sd) ** 2) - part, part)
+    weighted = (mean + 1j * theta * sd**2) * active + sd * at
     every = active + (1.0 - chance)[:, None]
     before, after = np.ones_like(every), np.ones_like(every)
     before[1:] = np.cumprod(every[:-1], axis=0)
     after[:-1] = np.cumprod(every[:0:-1], axis=0)[::-1]
-    others = before * after * (c * np.exp(-0.5j * np.pi / half * np.arange(TERMS) * centre))
+    others = c * before * after
     return (others * active).real.sum(1), (others * weighted).real.sum(1)

@@ -14,6 +14,12 @@ one after the other, and with the derivatives of the loss ℓ(f, y),
 
 with p_k(0) the density of λ_k at zero. Nothing is divided by a covariance. The probabilities of 1_k and 1_k 1_l are
 known (`bivariate`) and averages are scaled to them, so that what is random is ℓ' and ℓ'' where these are one.
+
+E[δ] and E[∂loss/∂v] decide where training goes, and small errors in them grow with what is learnt. Two things that are
+known are taken from them before points are used: the line a + b f through ℓ', as E[1_k f] and E[g_k f] for
+g_k = max(λ_k, 0) are averages of two fields (`relu_shifted`); and what ℓ' − a − b f is for independent fields of the
+same means and variances, whose averages are one-dimensional (`relu_independent`). Points follow both, fields and
+independent fields, and a regression says how much of the known error of the latter is that of the former.
 """
 
 from __future__ import annotations
@@ -36,8 +42,8 @@ from .relu_shifted import pair
 from .result import Averages, over_components
 
 Array = NDArray[np.float64]
-START = 8  # log2 of the number of points, before mirroring
-BUDGET = 1_700_000  # points times pairs of units
+START = 9  # log2 of the number of points, before mirroring
+BUDGET = 3_300_000  # points times pairs of units
 FEWER = 3  # log2 of how many times fewer points averages of two fields need
 FIELDS = 4  # up to which panels are better
 
@@ -82,6 +88,7 @@ class Known(NamedTuple):
 
 @loop(error_model="numpy")
 def known_averages(C, mean, v):  # pragma: no cover - compiled
+    """`Known` of fields of covariance C (K, K) and mean (K,), for readout v (K,)."""
     K = v.size
     known = Known(np.zeros((K, K)), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K))
     for k in range(K):
@@ -197,39 +204,33 @@ def _pairs(slope, bend, y, C, mean, H, w, v, known):  # pragma: no cover - compi
     return D, S
 
 
+def _slope(y: Array, x: Array, least: Array | float = 0.0) -> Array:
+    """Slope of the regression of y on x, both (points, K), of which x is centred; zero where x varies less."""
+    spread = (x**2).sum(0)
+    return np.divide((x * y).sum(0), spread, out=np.zeros_like(spread), where=spread > least)
+
+
 def _corrected(y: Array, x: Array, exact: Array) -> Array:
-    """Sums of y (points, K) over points, corrected by those of x, whose expectations are known."""
-    centred = x - x.mean(0)
-    spread = (centred**2).sum(0)
-    beta = np.divide((centred * y).sum(0), spread, out=np.zeros_like(spread), where=spread > 0)
-    return y.sum(0) + beta * (exact - x.sum(0))
+    """Sums of y (points, K) over points, corrected by those of x, whose expectations are known (K,)."""
+    return y.sum(0) + _slope(y, x - x.mean(0)) * (exact - x.sum(0))
 
 
 def one_field(
-    found: Positive, near: Positive, known: Known, slopes: tuple[Array, Array], sd: Array, mean: Array, v: Array
+    found: Positive, near: Positive, known: Known, apart: Known, slopes: tuple[Array, Array]
 ) -> tuple[Array, Array, Array]:
     """E[1_k ℓ'], E[g_k ℓ'] and the slope b of the line a + b f through ℓ'(f) where field k is positive, (K,) each.
 
-    near: the same of independent fields, for which these two averages are slopes.
+    near, apart: what found and known are for independent fields, whose E[1_k ℓ'] and E[g_k ℓ'] are slopes.
     """
     total = found.weight.sum(0)
     total = np.where(total > 0, total, 1.0)
-    f = (found.weight * found.output).sum(0) / total
-    first = (found.weight * found.slope).sum(0) / total
-    spread = (found.weight * (found.output - f) ** 2).sum(0)
-    b = np.divide(
-        (found.weight * (found.output - f) * found.slope).sum(0),
-        spread,
-        out=np.zeros_like(f),
-        where=spread > 1e-12 * f**2,
-    )
+    f, first = ((found.weight * part).sum(0) / total for part in (found.output, found.slope))
+    root = np.sqrt(np.maximum(found.weight, 0.0))
+    b = _slope(root * found.slope, root * (found.output - f), 1e-12 * f**2)
     a = first - b * f
-    chance, level, square = relu_independent.levels(mean, sd)
-    others = v @ level - v * level
-    outputs, products = v * level + chance * others, v * square + level * others
     left, same = (part.weight * (part.slope - a - b * part.output) for part in (found, near))
-    E = _corrected(left, same, slopes[0] - a * chance - b * outputs)
-    dv = _corrected(left * found.field, same * near.field, slopes[1] - a * level - b * products)
+    E = _corrected(left, same, slopes[0] - a * np.diag(apart.chance) - b * apart.output)
+    dv = _corrected(left * found.field, same * near.field, slopes[1] - a * apart.level - b * apart.product)
     return E + a * np.diag(known.chance) + b * known.output, dv + a * known.level + b * known.product, b
 
 
@@ -252,6 +253,7 @@ def calibrated(H: Array, w: Array, v: Array, known: Known) -> Array:
 
 @loop(error_model="numpy")
 def _evaluated(function, f, y):  # pragma: no cover - compiled
+    """A function of output and label at outputs f (points,)."""
     out = np.empty(f.size)
     for i in range(f.size):
         out[i] = function(f[i], y)
@@ -306,8 +308,8 @@ class ReluOutputs(LossQuadrature):
     def each(self, C: Array, v: Array, means: Array) -> list[Averages]:
         """Averages over each component by itself, see `LossQuadrature.each`."""
         z, w = rules.sobol(v.size, self.log2, 4000 + 100 * self.seed)
-        few = max(self.log2 - FEWER, (2 * v.size).bit_length())
-        pair_z, pair_w = rules.sobol(v.size, min(few, self.log2), 5000 + 100 * self.seed)
+        few = min(max(self.log2 - FEWER, (2 * v.size).bit_length()), self.log2)
+        pair_z, pair_w = rules.sobol(v.size, few, 5000 + 100 * self.seed)
         value, slope, bend = self.parts
         parts: list[Averages] = []
         v = np.ascontiguousarray(v)
@@ -321,7 +323,7 @@ class ReluOutputs(LossQuadrature):
             found, at_zero, error = _single(value, slope, y, c, mean, H, weights, v)
             near = _independent(slope, y, sd, mean, z, weights, v)
             slopes = relu_independent.averages(lambda f, y=y: _evaluated(slope, f, y), mean, sd, v)
-            E, dv, b = one_field(found, near, known, slopes, sd, mean, v)
+            E, dv, b = one_field(found, near, known, known_averages(np.diag(sd**2), mean, v), slopes)
             H = mean + pair_z @ spread
             D, S = _pairs(slope, bend, y, c, mean, H, calibrated(H, pair_w, v, known), v, known)
             kink = _at_zero(mean, sd) * (at_zero[:, 1] - b * at_zero[:, 0]) + b * known.kink
