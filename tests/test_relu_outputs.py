@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from mixtures import xor
 from numpy.typing import NDArray
 
+from mixtures import xor
 from overlaps.averages import LossQuadrature, relu_independent, relu_outputs
 from overlaps.averages.relu_outputs import ReluOutputs, known_averages
-from overlaps.online.rule_choice import enough_points
 
 Array = NDArray[np.float64]
 
@@ -85,18 +84,3 @@ def test_a_control_variate_helps_and_a_wrong_one_does_not(monkeypatch: pytest.Mo
     with monkeypatch.context() as patch:
         patch.setattr(relu_independent, "averages", lambda *at: tuple(1.02 * part for part in true(*at)))
         assert np.all(errors(how, exact, states) > 10 * with_control)
-
-
-def test_points_for_an_accuracy() -> None:
-    """Errors fall as the root of the number of points: what is 16 times too large takes many doublings at once."""
-    p = xor(8)
-    how = ReluOutputs(p, np.zeros(0), 6)
-    better = how.finer()
-    assert better is not None
-    doublings = []
-    for wanted in (1.1, 4.0, 16.0, np.inf):
-        rule = enough_points(better, wanted)
-        assert isinstance(rule, ReluOutputs)
-        doublings.append(rule.log2 - how.log2)
-    assert doublings == [1, 3, 7, 1]
-    assert enough_points(None, 4.0) is None

@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import DOP853
 
 from ..averages import ClosedForm, Method, SumForm, method_for
-from ..interface.checks import grid
+from ..interface.checks import grid, number
 from ..interface.errors import InputError, NumericalError, unknown
 from ..problem.network import Committee
 from ..problem.start import Start
@@ -37,7 +37,7 @@ from .weak_mixture import WEAK, levels_serve, with_left_out
 Array = NDArray[np.float64]
 SYSTEMS: dict[str, type[EquationOfMotion]] = {"levels": EquationOfMotion, "moments": MomentHierarchy}
 CLOSED_EVALUATIONS, QUADRATURE_EVALUATIONS = 10**8, 60_000  # of a solution, where no number is named
-LOOSEST = 1e-3  # tolerance of steps
+LOOSEST = 1e-4  # tolerance of steps; that of the steps that judge them is thirty times as loose
 
 
 def solve(
@@ -62,6 +62,7 @@ def solve(
         return by_equivalent(problem, lambda equivalent: solve(equivalent, start, times, **options))
     if system == MEASURED:
         raise InputError(f"system: {MEASURED} are those of labelled rows; use Samples(X, y), or system='auto'")
+    accuracy = None if accuracy is None else number("accuracy", accuracy, above=0)
     system = _system(problem, start, system, levels, accuracy)
     result = _solved(
         problem, start, grid(times), method_for(problem, start.u, method), system, levels, accuracy, budget
@@ -174,8 +175,7 @@ class _Equation:
                 steps, rtol, before = DOP853, first, np.inf
                 others = self._judges(how, rtol, steps)
                 continue
-            # steps a tenth of the aim long are no part of what random points err by
-            before, how, rtol = stated.reached, better, rtol if how.gain <= 1 else max(least, rtol / 30)
+            before, how, rtol = stated.reached, better, max(least, rtol / 30)
             others = [fine] if closed else self._judges(how, rtol, steps)
 
     def _judges(self, how: Method, rtol: float, steps: type | None = None) -> list[Attempt]:
@@ -186,7 +186,7 @@ class _Equation:
         rules = [how.check()]
         if how.gain <= 1:
             rules = [how.coarser().check(), how.coarser().coarser(), how.coarser().coarser().check()]
-        return [self.attempt(rule, min(30 * rtol, LOOSEST), steps) for rule in rules]
+        return [self.attempt(rule, 30 * rtol, steps) for rule in rules]
 
     def _stated(self, fine: Trajectory, others: list[Trajectory], least: float, factor: int) -> Stated:
         """A solution, with a multiple of its largest difference from others as its error.

@@ -10,8 +10,6 @@ has led to the error that was reached and has to be as many times smaller as tha
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -102,7 +100,7 @@ class RuleChoice:
         if isinstance(how, ClosedForm) or (isinstance(how, SumForm) and how.exact):
             return better or how
         if how.gain <= 1:
-            return enough_points(better, reached / self.goal.aim)
+            return better
         some = self._some(states)
         gap = self.gap(how, some)[0]
         if gap < 1e-2 * reached:
@@ -141,18 +139,3 @@ class RuleChoice:
                 break
             quadrature = finer
         return quadrature
-
-
-def enough_points(better: Method | None, wanted: float) -> Method | None:
-    """The rule of random points, from a finer one on, whose error is `wanted` times smaller than before refining.
-
-    Errors fall as one over the root of the number of points, which a refinement doubles. One doubling is left for luck:
-    differences between random points are random.
-    """
-    doublings = math.floor(2 * math.log2(wanted)) - 1 if math.isfinite(wanted) else 1
-    for _ in range(1, doublings):
-        finer = better.finer() if better is not None else None
-        if finer is None:
-            break
-        better = finer
-    return better
