@@ -43,7 +43,7 @@ from .result import Averages, over_components
 
 Array = NDArray[np.float64]
 START = 9  # log2 of the number of points, before mirroring
-BUDGET = 3_300_000  # points times pairs of units
+BUDGET = 1_700_000  # points times pairs of units
 FEWER = 3  # log2 of how many times fewer points averages of two fields need
 FIELDS = 4  # up to which panels are better
 
