@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from numba import njit
@@ -67,6 +68,39 @@ def sizes(quick: bool = False) -> list[Row]:
             "meso: share spent drawing, N = 1000",
             share(result.ratio("draws", "small")),
             "4 normals and a gamma variable a step; the rest is the gradient and the rotations.",
+        ),
+    ]
+
+
+def algorithms(quick: bool = False) -> list[Row]:
+    """What batches and momentum cost: the chain draws K new directions a step, whatever the batch."""
+    steps, repeats, batch = (200, 1, 8) if quick else (20_000, 7, 64)
+    plain = committee()
+    start = ov.draw(plain, 1000, scale=0.1)
+
+    def by(**options: float) -> ov.Problem:
+        return replace(plain, algorithm=ov.OnlineSGD(0.1, **options))
+
+    result = race(
+        {
+            "plain": (chain(by(), start, steps), steps),
+            "momentum": (chain(by(momentum=0.9), start, steps), steps),
+            "batch": (chain(by(batch=batch), start, steps), steps),
+            "micro": (runner(by(batch=batch), start, max(1, steps // 1000)), max(1, steps // 1000)),
+        },
+        repeats,
+    )
+    return [
+        Row(
+            "meso: step with momentum 0.9 / plain step",
+            times(result.ratio("momentum", "plain")),
+            f"{duration(result.cost('momentum'))} and {duration(result.cost('plain'))}: the rows are weights and "
+            "velocities.",
+        ),
+        Row(
+            f"micro / meso with batches of {batch}, N = 1000, K = M = 2",
+            times(result.ratio("micro", "batch")),
+            f"A step costs {duration(result.cost('batch'))} instead of {duration(result.cost('micro'))}.",
         ),
     ]
 

@@ -18,6 +18,7 @@ from . import (
     meso,
     micro,
     mixtures,
+    multi_pass,
     plan,
     spectra,
 )
@@ -27,8 +28,15 @@ Benchmark = Callable[[bool], list[Row]]
 
 SUITE: dict[str, tuple[Benchmark, ...]] = {
     "Micro: real training runs": (micro.against_numpy, micro.limits, micro.engines),
-    "Meso: the exact law of the overlaps": (meso.sizes, meso.levels, meso.full_run),
-    "Macro: infinite size": (macro.by_levels, macro.long_run, macro.landing, macro.accuracies, macro.against_euler),
+    "Meso: the exact law of the overlaps": (meso.sizes, meso.levels, meso.algorithms, meso.full_run),
+    "Macro: infinite size": (
+        macro.by_levels,
+        macro.long_run,
+        macro.structure,
+        macro.landing,
+        macro.accuracies,
+        macro.against_euler,
+    ),
     "Laws: closed forms": (laws.linear,),
     "Gaussian averages": (
         averages.closed_forms,
@@ -41,7 +49,7 @@ SUITE: dict[str, tuple[Benchmark, ...]] = {
     "Mixtures: classes": (mixtures.scales, mixtures.diffusion),
     "Full batch": (full_batch.scales, full_batch.horizon),
     "One giant step": (giant_step.experiment,),
-    "Plans: labelled rows and schedules": (plan.schedules, plan.forecasts),
+    "Plans: labelled rows and schedules": (plan.schedules, plan.forecasts, multi_pass.forty_epochs),
     "Spectra: outliers along training": (spectra.blocks, spectra.gram, spectra.stopping),
     "The five slowest things users do, and the limits they sit at": (
         latency.first_answers,

@@ -198,7 +198,7 @@ def test_an_output_folder_that_exists_is_refused_before_anything_runs(spec, tmp_
 
 
 def test_what_the_machine_refuses_is_one_line_too(spec, tmp_path, monkeypatch, capsys):
-    """A folder that cannot be made, and more weights than any memory holds."""
+    """A folder that cannot be made, and more work than anybody would wait for."""
     (tmp_path / "file").write_text("")
     assert "cannot make the folder" in refused(
         monkeypatch, capsys, "run", str(spec), "--out", str(tmp_path / "file" / "x")
@@ -206,7 +206,7 @@ def test_what_the_machine_refuses_is_one_line_too(spec, tmp_path, monkeypatch, c
     assert "cannot make" in refused(monkeypatch, capsys, "run", str(spec), "--out", str(tmp_path / ("x" * 300)))
     huge = tmp_path / "huge.toml"
     huge.write_text(SMALL.replace("size = 60", "size = 1000000000000").replace("last = 2.0", "last = 0.5"))
-    assert "GB of weights" in refused(monkeypatch, capsys, "run", str(huge), "--out", str(tmp_path / "y"))
+    assert "days of a core" in refused(monkeypatch, capsys, "run", str(huge), "--out", str(tmp_path / "y"))
 
 
 def test_a_problem_in_which_nothing_moves_still_has_a_verdict(tmp_path, monkeypatch, capsys):

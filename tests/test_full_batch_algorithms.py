@@ -125,9 +125,9 @@ def test_algorithms_that_are_refused(arguments, message):
 def test_problems_that_are_refused():
     algorithm, net = ov.FullBatch(3, 0.1), ov.Committee(1, "relu")
     mixture = ov.GaussianMixture(means=2)
-    with pytest.raises(ov.InputError, match="FullBatch needs Gaussian inputs, got HiddenManifold"):
+    with pytest.raises(ov.InputError, match="FullBatch needs Gaussian inputs or labelled rows, got HiddenManifold"):
         ov.Problem(data=ov.HiddenManifold(latent_ratio=0.5), teacher=net, student=net, algorithm=algorithm)
-    with pytest.raises(ov.InputError, match="FullBatch needs Gaussian inputs, got Samples"):
+    with pytest.raises(ov.InputError, match="FullBatch needs Gaussian inputs or labelled rows, got Samples"):
         data = ov.Samples(np.random.default_rng(0).standard_normal((40, 5)))
         ov.Problem(data=data, teacher=net, student=net, algorithm=algorithm)
     with pytest.raises(ov.InputError, match="train_readout: FullBatch trains the first layer"):

@@ -191,15 +191,6 @@ DOORS = {  # where a problem comes in, and the engine that it is for is chosen
     "giant_step.setting": {"GiantStep"},
 }
 OWED = {  # what still asks for a class; an entry goes when its module asks a question instead, and none is added
-    "multi_pass.theory": {"Samples"},
-    "multi_pass.training_set": {"Samples"},
-    "online.labelled_rows": {"Samples"},
-    "plan.forecast": {"Samples"},
-    "plan.objectives": {"Samples", "OnlineSGD"},
-    "plan.optimise": {"OnlineSGD"},
-    "plan.rows_forecast": {"Samples"},
-    "problem.statement": {"MultiPass", "Samples"},
-    "trajectory.dataset": {"MultiPass"},
 }
 
 

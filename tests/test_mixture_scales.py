@@ -204,7 +204,7 @@ def test_a_training_run_looks_where_it_is_told():
             assert X.shape == (7, 30) and set(labels) <= {0, 1, 2}
 
             class Watch:
-                def look(self, W, v):
+                def observe(self, W, v):
                     return {"weights": W.copy(), "first": X[0]}
 
             return Watch()
@@ -233,7 +233,7 @@ def test_redrawn_inputs_are_those_of_the_run(units):
             x = redraw(1)[0][0]
 
             class Watch:
-                def look(self, W, v):
+                def observe(self, W, v):
                     return {"move": W[0].copy(), "input": x}
 
             return Watch()
@@ -256,7 +256,7 @@ class Weights:
 
     def begin(self, problem, start, redraw, seed):
         class Watch:
-            def look(self, W, v):
+            def observe(self, W, v):
                 return {"weights": W.copy()}
 
         return Watch()

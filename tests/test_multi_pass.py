@@ -5,6 +5,7 @@ The statistical tests share LEVEL = 1e-4, with fixed seeds.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -157,6 +158,43 @@ def test_levels_sum_to_the_totals_and_a_file_keeps_all(tmp_path: Any) -> None:
     np.testing.assert_allclose(Q, result.data["Q"], rtol=1e-10)
     again = ov.load(result.save(tmp_path / "a.nc"))
     assert "epoch" in again.data.coords and again.variables == result.variables
+
+
+@pytest.mark.parametrize("method", ["gd", "nesterov"])
+def test_full_batches_of_the_same_rows(method: str) -> None:
+    """Given the rows nothing is left to chance: theory is training to rounding, and small steps are gradient flow."""
+    momentum = 0.0 if method == "gd" else 0.5
+    full = ov.FullBatch(60, 0.1, method, ratio=61 / 300, momentum=momentum, decay=0.01)
+    p = ov.Problem(data=digits(), student=ov.Committee(2, "linear", [1.0, -0.7]), algorithm=full)
+    start = ov.draw(p, 61, seed=1, scale=0.3)
+    theory, runs = ov.solve(p, start, levels=True), ov.train(p, start, runs=2)
+    for name in theory.variables:
+        np.testing.assert_allclose(theory.data[name].values[0], runs.data[name].values[1], rtol=1e-9, atol=1e-12)
+    assert theory.unit == "steps" and ov.compare(theory, runs).verdict == "agrees"
+    # by hand, one step of the first unit
+    rows = training_set(learn(digits(), 0.1, samples=300)[0])
+    W = start.student / np.sqrt(61)  # pyright: ignore
+    residual = rows.rows @ (W[0] - 0.7 * W[1]) - rows.targets
+    assert theory.data["training_error"].values[0, 0] == pytest.approx(0.5 * np.mean(residual**2))
+    if method == "gd":
+        moved = W - 0.1 * (np.outer([1.0, -0.7], rows.rows.T @ residual / 300) + 0.01 * W)
+        test = rows.test_rows @ (moved[0] - 0.7 * moved[1]) - rows.test_targets
+        assert theory.data["error"].values[0, 1] == pytest.approx(0.5 * np.mean(test**2))
+    for change, words in (
+        ({"batch": 0.5}, r"^batch: of labelled rows FullBatch takes all"),
+        ({"ratio": 0.01}, r"^ratio: 0.01 asks for 6100 of 1797 rows"),
+    ):
+        q = replace(p, algorithm=replace(full, **change))
+        with pytest.raises(ov.InputError, match=words):
+            ov.solve(q, start)
+    for ask, words in (
+        (lambda: ov.sample(p, start), r"^data: given its rows full-batch training leaves nothing to chance"),
+        (lambda: ov.solve(p, start, accuracy=0.1), r"^accuracy: "),
+        (lambda: ov.train(p, start, kernels=True), r"^kernels: "),
+        (lambda: ov.full_batch.alternative(p, start), r"^data: this is for Gaussian inputs, got labelled rows"),
+    ):
+        with pytest.raises(ov.InputError, match=words):
+            ask()
 
 
 def test_refusals() -> None:

@@ -105,6 +105,7 @@ def test_forecast_of_digits(forecast_of_digits: Any, tmp_path: Path) -> None:
     found = forecast_of_digits
     assert found.trust.trusted and found.trust.within(found.trust.best) < 0.02
     assert found.plan.gain == pytest.approx(0.43, abs=0.02) and found.check.gain == pytest.approx(found.gain, abs=0.06)
+    assert found.floor < found.ridge[1] < found.more and found.ridge[1] < found.ridge[0]
     assert found.floor < found.more < float(found.curves["error_plan"][-1]) < float(found.curves["error_constant"][-1])
     held = found.trust.held_out
     assert abs(held.deviation) < 4 * held.standard_error

@@ -83,7 +83,7 @@ class Inputs:
         self.inputs, self.labels = redraw(self.count)
         return self
 
-    def look(self, W: Any, v: Any) -> dict[str, Any]:
+    def observe(self, W: Any, v: Any) -> dict[str, Any]:
         return {"nothing": np.zeros(())}
 
 

@@ -129,11 +129,12 @@ class FullBatch:
             )
 
     def check_problem(self, data: Any, trains_readout: bool) -> None:
-        """Refuse inputs that are not Gaussian, and a trained readout."""
-        if not data.is_gaussian:
+        """Refuse inputs that are neither Gaussian nor rows with labels, and a trained readout."""
+        if not data.is_gaussian and not (data.labelled and data.table is not None):
             raise InputError(
-                f"algorithm: FullBatch needs Gaussian inputs, got {type(data).__name__}; use GaussianMixture or "
-                "GaussianInputs (of a data set: GaussianInputs(Spectrum.from_data(...))), or OnlineSGD"
+                f"algorithm: FullBatch needs Gaussian inputs or labelled rows, got {type(data).__name__}; use "
+                "GaussianMixture, GaussianInputs (of a data set: GaussianInputs(Spectrum.from_data(...))) or "
+                "Samples(X, y), or OnlineSGD"
             )
         if trains_readout:
             raise InputError(

@@ -15,28 +15,46 @@ from __future__ import annotations
 
 from typing import Any
 
+from ..interface.checks import whole
 from ..interface.errors import InputError
+from ..problem.start import Start
+from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
+from . import labelled_rows
 from .mean_field_theory import solve_full_batch
 from .repeated_runs import sample_full_batch, train_full_batch
 
 
-def solve(*asked: Any, system: str, **options: Any) -> Trajectory:
-    """Macro: dynamical mean-field theory, the limit of infinitely many dimensions and samples."""
+def solve(problem: Problem, start: Start, times: Any, *, system: str, **options: Any) -> Trajectory:
+    """Macro: dynamical mean-field theory, the limit of infinitely many dimensions and samples; of rows, their own."""
     if system != "auto":
         raise InputError("system: full-batch training has one system of kernels; leave system out")
-    return solve_full_batch(*asked, **options)
+    if problem.learns_rows:
+        given = [name for name, none in (("accuracy", None), ("method", "auto")) if options[name] != none]
+        if given:
+            raise InputError(f"{given[0]}: training on all rows of a set has nothing to average; leave {given[0]} out")
+        return labelled_rows.solve(problem, start, times, options["levels"])
+    return solve_full_batch(problem, start, times, **options)
 
 
-def sample(*asked: Any, method: str, **options: Any) -> Trajectory:
+def sample(problem: Problem, *asked: Any, method: str, **options: Any) -> Trajectory:
     """Meso: runs on data matrices that are never formed, equal in law to `train`."""
+    if problem.learns_rows:
+        raise InputError("data: given its rows full-batch training leaves nothing to chance; use solve or train")
     if method != "exact":
         raise InputError("method: full-batch training has no diffusion; use method='exact'")
-    return sample_full_batch(*asked, **options)
+    return sample_full_batch(problem, *asked, **options)
 
 
-def train(*asked: Any, observe: object | None, **options: Any) -> Trajectory:
-    """Micro: runs on data matrices of their own."""
+def train(
+    problem: Problem, start: Start, times: Any, runs: int, seed: int, *, observe: object | None, **options: Any
+) -> Trajectory:
+    """Micro: runs on data matrices of their own, or on the rows of a data set."""
     if observe is not None:
         raise InputError("observe: spectra are observed along OnlineSGD; leave observe out")
-    return train_full_batch(*asked, **options)
+    if problem.learns_rows:
+        if options["kernels"]:
+            raise InputError("kernels: those of two steps are for Gaussian inputs; leave kernels out")
+        runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
+        return labelled_rows.train(problem, start, times, runs, seed, options["levels"])
+    return train_full_batch(problem, start, times, runs, seed, **options)

@@ -57,6 +57,8 @@ class FullBatchTask:
                 f"algorithm: expected FullBatch, got {type(self.problem.algorithm).__name__}; use "
                 "algorithm=FullBatch(steps, rate)"
             )
+        if self.problem.learns_rows:
+            raise InputError("data: this is for Gaussian inputs, got labelled rows; use solve or train")
         _ = self.weights  # class counts are refused here, before anything runs
 
     @property

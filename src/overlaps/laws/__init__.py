@@ -1,4 +1,4 @@
-"""Closed forms that need no solver: linear networks, scaling windows, plateaus, late decay, mixtures without noise.
+"""Closed forms that need no solver: linear networks, ridge regression, scaling windows, plateaus, late decay, mixtures.
 
 Every law says in its docstring what it is exact for, and refuses the rest.
 """
@@ -17,6 +17,7 @@ from .linear import (
 )
 from .plateaus import Plateau, equal_rows, plateau, typical_teacher
 from .powerlaw import Window, gamma_error, power_error, power_floor, time_exponent, window
+from .ridge import ridge_error
 from .softmax import softmax_energy, softmax_fixed_point, softmax_outliers
 from .xor import (
     hidden_classes,
@@ -52,6 +53,7 @@ __all__ = [
     "power_error",
     "power_floor",
     "random_basis_floor",
+    "ridge_error",
     "single_vector",
     "small_rate_error",
     "softmax_energy",

@@ -18,13 +18,13 @@ and those of the test rows are what the training rows leave of all rows, which a
 from __future__ import annotations
 
 import time as clock
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..averages import method_for
 from ..compiled.functions import kept
-from ..data import Samples
 from ..interface.checks import steps
 from ..online.exact_mean import CHUNK, Linear, diverges, row_matrices, second_moments, state_rounding
 from ..online.recording import Stops
@@ -75,8 +75,9 @@ def _means(problem: Problem, start: Start, rows: TrainingSet, W: Array, stops: N
 def solve(problem: Problem, start: Start, times: Array, levels: bool) -> Trajectory:
     """Mean over runs of the overlaps with all rows, of the test error and of the training error."""
     began = clock.perf_counter()
-    data, rows = problem.data, training_set(problem)
-    assert isinstance(data, Samples) and start.student is not None and start.teacher is not None
+    data: Any = problem.data
+    rows = training_set(problem)
+    assert start.student is not None and start.teacher is not None
     equivalent = problem.linear_equivalent  # which refuses what is not linear
     (lam, U), (K, N), v, B = rows.axes, start.student.shape, start.v, start.teacher
     W = start.student @ U

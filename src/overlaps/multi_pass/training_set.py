@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -58,12 +59,14 @@ class TrainingSet:
 
 def training_set(problem: Problem) -> TrainingSet:
     """The training set of a problem with labelled rows and `MultiPass`."""
-    assert isinstance(problem.data, Samples)
-    return _training_set(problem.data, problem.algorithm.samples, problem.algorithm.shuffle)  # type: ignore[union-attr]
+    data: Any = problem.data
+    algorithm: Any = problem.algorithm
+    return first_rows(data, algorithm.samples, algorithm.shuffle)
 
 
 @lru_cache(maxsize=4)
-def _training_set(data: Samples, samples: int, shuffle: int) -> TrainingSet:
+def first_rows(data: Samples, samples: int, shuffle: int) -> TrainingSet:
+    """The first rows of labelled data after a shuffle of a seed, as a training set; the others are tested on."""
     rows, targets = data.rows, data.targets
     assert targets is not None
     if samples >= len(rows):

@@ -20,11 +20,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..data import Samples
 from ..interface.errors import NumericalError
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory, provenance
@@ -42,7 +42,7 @@ def by_equivalent(problem: Problem, theory: Callable[[Problem], Trajectory]) -> 
         raise
 
 
-def measured_excess(data: Samples) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+def measured_excess(data: Any) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
     """What the rows have beyond the fourth moments of Gaussian inputs, and their noise beyond σ²: (N,) given E (N,)."""
     assert data.targets is not None and data.own_teacher is not None
     omega, squares = data.eigenvalues, data.rows**2
@@ -54,10 +54,10 @@ def measured_excess(data: Samples) -> Callable[[NDArray[np.float64]], NDArray[np
 
 
 def _of_rows(result: Trajectory, problem: Problem) -> Trajectory:
-    assert isinstance(problem.data, Samples)
+    rows: Any = problem.data
     data = result.data.copy()
     accuracy = data["error"].attrs
-    data["error"] = data["error"] + problem.data.unexplained / 2
+    data["error"] = data["error"] + rows.unexplained / 2
     data["error"].attrs.update(accuracy)
     about = provenance(problem, data.attrs["averages"], averaged=True)
     return replace(result, data=data.assign_attrs(about), problem=problem)

@@ -225,8 +225,8 @@ def optimise(
     check(problem, start)
     if not is_one_pass(problem):
         raise InputError(
-            f"algorithm: optimise is for one-pass SGD, got {type(problem.algorithm).__name__}; without the noise of SGD "
-            "the largest rate is the best, and full batches have their own theory"
+            f"algorithm: optimise is for one-pass SGD, got {type(problem.algorithm).__name__}; without its noise the "
+            "largest rate is the best, and full batches have their own theory"
         )
     ways = {"rate": _best_rates, "batch": _best_batch, "decay": _best_decay}
     if vary not in ways:

@@ -6,7 +6,7 @@ A linear student on the square loss learns what the best linear map tells of the
   *fresh* rows: without the bias of a fit (`overlaps.plan.rows_task`), and with a band of two standard deviations, of
   the estimates (a bootstrap over rows) and of single runs together;
 - many passes over four fifths of the rows (`MultiPass`): the epoch from which the test error rises;
-- what ten times the samples would bring;
+- what ten times the samples would bring, to one pass and to ridge regression (`overlaps.laws.ridge`);
 - a verdict on all this: real trainings on the rows, and a pass tested on rows held out (`overlaps.plan.trust`). Rates
   beyond those at which theory may be trusted are not considered for the schedule.
 
@@ -36,6 +36,7 @@ from ..algorithms import MultiPass, OnlineSGD
 from ..data import Samples
 from ..interface.checks import whole
 from ..interface.errors import InputError
+from ..laws.ridge import equivalent_error
 from ..problem.network import Committee
 from ..problem.start import Start, draw
 from ..problem.statement import Problem
@@ -74,6 +75,7 @@ class RowsForecast:
     floor, floor_error: error that no linear map of fresh rows goes below, and its standard error.
     passes: theory of many passes over four fifths of the rows at the best constant rate, tested on the others.
     more: predicted error of fresh rows with ten times the samples and the best schedule for them.
+    ridge: error of ridge regression with its best decay, on as many rows as samples and on ten times as many.
     """
 
     data: Samples
@@ -86,6 +88,7 @@ class RowsForecast:
     floor_error: float
     passes: Trajectory
     more: float
+    ridge: tuple[float, float]
 
     @property
     def epochs(self) -> float:
@@ -121,7 +124,8 @@ class RowsForecast:
             f"rows {self.check.gain:.0%}: {ends[0]} (predicted {self.plan.error:.4g}) against {ends[1]} "
             f"({self.plan.baseline:.4g})",
             f"  {self._many_passes}",
-            f"  with {MORE} times the samples and their best schedule: error {self.more:.4g}",
+            f"  with {MORE} times the samples: error {self.more:.4g} in one pass with their best schedule, "
+            f"{self.ridge[1]:.4g} by the best ridge regression ({self.ridge[0]:.4g} with these)",
             *(f"  {line}" for line in repr(self.trust).splitlines()),
         ]
         return "\n".join(lines)
@@ -204,6 +208,8 @@ class RowsForecast:
             "schedule": {"samples": (self.plan.times * self.data.size).tolist(), "rates": self.plan.rates.tolist()},
             "epochs_before_overfitting": self.epochs if np.isfinite(self.epochs) else None,
             f"error_{MORE}_times_the_samples": self.more,
+            "ridge": self.ridge[0],
+            f"ridge_{MORE}_times_the_samples": self.ridge[1],
             "trusted": trust.trusted,
             "within": trust.within(trust.best) if trust.trusted else None,
             "verdict": trust.words,
@@ -274,7 +280,21 @@ def forecast_rows(data: Samples, samples: int | None, runs: int | None, seed: in
         bar.update()
     fresh = estimates.fresh
     more = float(fresh.errors(_rates(later, MORE * samples, N))[-1])
-    return RowsForecast(data, samples, plan, check, trust, curves, fresh.noise / 2, floor_error, passes, more)
+    return RowsForecast(
+        data, samples, plan, check, trust, curves, fresh.noise / 2, floor_error, passes, more, _ridge(fresh, samples)
+    )
+
+
+def _ridge(task: RowsTask, samples: int) -> tuple[float, float]:
+    """Error of ridge regression on fresh rows at its best decay, for the samples and for ten times as many."""
+    live = task.omega > 0
+    lam, signal = task.omega[live], (task.omega * task.signal)[live]
+    decays = np.geomspace(1e-5, 1e2, 60) * float(lam.max())
+    few, many = (
+        min(equivalent_error(lam, signal, task.noise, n, decay) for decay in decays.tolist())
+        for n in (samples, MORE * samples)
+    )
+    return few, many
 
 
 def _trained_rows(data: Samples) -> int:

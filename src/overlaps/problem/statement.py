@@ -213,14 +213,13 @@ class Problem:
     @property
     def learns_rows(self) -> bool:
         """Whether targets are labels of the rows of a data set."""
-        return isinstance(self.data, Samples) and self.data.labelled
+        return self.data.labelled and self.data.table is not None
 
     @cached_property
     def linear_equivalent(self) -> Problem:
         """What theory takes a linear student of labelled rows for: Gaussian inputs with their spectrum, a linear
         teacher, and what that leaves of the labels as noise."""
-        data = self.data
-        assert isinstance(data, Samples)
+        data: Any = self.data
         student = self.student
         if not isinstance(student, Committee) or student.activation != "linear" or student.train_readout:
             raise InputError(
@@ -232,7 +231,7 @@ class Problem:
             data=GaussianInputs(data.spectrum),
             teacher=Committee(1, "linear"),
             student=student,
-            algorithm=self.algorithm.one_pass if isinstance(self.algorithm, MultiPass) else self.algorithm,
+            algorithm=getattr(self.algorithm, "one_pass", self.algorithm),
             label_noise=math.sqrt(data.unexplained),
         )
 

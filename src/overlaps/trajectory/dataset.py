@@ -35,7 +35,6 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from .. import __version__
-from ..algorithms import MultiPass
 from ..averages import ClosedForm, Method
 from ..data import TeacherFields
 from ..interface.errors import InputError, NumericalError
@@ -287,8 +286,9 @@ def assemble(
         "eigenvalue": ("level", start.eigenvalues),
         "fraction": ("level", start.fractions),
     }
-    if isinstance(problem.algorithm, MultiPass) and start.size is not None:
-        coords["epoch"] = ("time", problem.algorithm.epochs(times, start.size), {"long_name": "epochs"})
+    epochs = getattr(problem.algorithm, "epochs", None)
+    if epochs is not None and start.size is not None:
+        coords["epoch"] = ("time", epochs(times, start.size), {"long_name": "epochs"})
     if units == SAMPLES and start.size is not None and problem.algorithm.draws_samples:
         coords["samples"] = ("time", batch * start.size * times, {"long_name": "samples seen"})
     attrs = {"scale": scale, "seed": seed, "cost": cost, **provenance(problem, method.name, averaged)}
