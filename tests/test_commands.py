@@ -89,7 +89,9 @@ def test_commands(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
     if words[0] == ".ci/run":
         assert (ROOT / words[0]).is_file()
         return
-    if words[0] == "python":  # an example on a file that does not come with the library; examples have tests of their own
+    if (
+        words[0] == "python"
+    ):  # an example on a file that does not come with the library; examples have tests of their own
         assert (ROOT / words[1]).is_file()
         return
     assert words[0] == "overlaps", line

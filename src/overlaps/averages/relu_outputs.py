@@ -14,16 +14,21 @@ one after the other, and with the derivatives of the loss ℓ(f, y),
 
 with p_k(0) the density of λ_k at zero. Nothing is divided by a covariance. The probabilities of 1_k and 1_k 1_l are
 known (`bivariate`) and averages are scaled to them, so that what is random is ℓ' and ℓ'' where these are one.
+
+E[δ] and E[∂loss/∂v] decide where training goes, and small errors in them grow with what is learnt. Two things that are
+known are taken from them before points are used: the line a + b f through ℓ', as E[1_k f] and E[g_k f] for
+g_k = max(λ_k, 0) are averages of two fields (`relu_shifted`); and what ℓ' − a − b f is for independent fields of the
+same means and variances, whose averages are one-dimensional (`relu_independent`). Points follow both, fields and
+independent fields, and a regression says how much of the known error of the latter is that of the former.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
 
 from ..compiled.functions import kept, loop
 from ..compiled.named import named
@@ -31,15 +36,15 @@ from ..losses import OutputLoss, loss
 from ..losses.output import outer
 from ..problem.network import Committee
 from ..problem.statement import Problem
-from . import rules
-from .bivariate import both_positive, density, positive
+from . import relu_independent, rules
 from .quadrature import LossQuadrature
+from .relu_shifted import pair
 from .result import Averages, over_components
-from .shifted import error as squared_output
 
 Array = NDArray[np.float64]
-START = 8  # log2 of the number of points, before mirroring
+START = 9  # log2 of the number of points, before mirroring
 BUDGET = 1_700_000  # points times pairs of units
+FEWER = 3  # log2 of how many times fewer points averages of two fields need
 FIELDS = 4  # up to which panels are better
 
 
@@ -69,12 +74,95 @@ def _moved_output(v, h, along, shift):  # pragma: no cover - compiled
     return total
 
 
+class Known(NamedTuple):
+    """Averages in closed form: P(k and l positive) (K, K), and (K,) each E[1_k f], E[g_k] and E[g_k f] for
+    g_k = max(λ_k, 0), and p_k(0) E[f | λ_k = 0].
+    """
+
+    chance: Array
+    output: Array
+    level: Array
+    product: Array
+    kink: Array
+
+
 @loop(error_model="numpy")
-def _averages(value, slope, bend, y, C, mean, H, w, v):  # pragma: no cover - compiled
-    """(D, S, dv, error, E[δ]) of one component from its points H (points, K) and their weights."""
+def known_averages(C, mean, v):  # pragma: no cover - compiled
+    """`Known` of fields of covariance C (K, K) and mean (K,), for readout v (K,)."""
+    K = v.size
+    known = Known(np.zeros((K, K)), np.zeros(K), np.zeros(K), np.zeros(K), np.zeros(K))
+    for k in range(K):
+        for l in range(K):
+            both, known.chance[k, l], curvature, first = pair(C, mean, k, l)
+            known.output[k] += v[l] * first
+            known.product[k] += v[l] * both
+            known.kink[k] += v[l] * curvature
+            if k == l:
+                known.level[k] = first
+    return known
+
+
+class Positive(NamedTuple):
+    """Field k made positive, point by point, (points, K) each: weight, output f, ℓ'(f) and the field itself."""
+
+    weight: Array
+    output: Array
+    slope: Array
+    field: Array
+
+
+@loop(error_model="numpy")
+def _independent(slope, y, sd, mean, z, w, v):  # pragma: no cover - compiled
+    """`Positive` of independent fields mean + sd z."""
+    n, K = z.shape
+    found = Positive(np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, K)))
+    h = np.empty(K)
+    for i in range(n):
+        for k in range(K):
+            h[k] = mean[k] + sd[k] * z[i, k]
+        f = _output(v, h)
+        for k in range(K):
+            chance, place = _reflected(h[k], mean[k], sd[k] * sd[k])
+            found.weight[i, k], found.field[i, k] = w[i] * chance, place
+            found.output[i, k] = f + v[k] * (place - max(h[k], 0.0))
+            found.slope[i, k] = slope(found.output[i, k], y)
+    return found
+
+
+@loop(error_model="numpy")
+def _single(value, slope, y, C, mean, H, w, v):  # pragma: no cover - compiled
+    """`Positive`, the means of f and ℓ'(f) at λ_k = 0, (K, 2), and the error."""
     n, K = H.shape
-    D, S, dv, E, error = np.zeros((K, K)), np.zeros((K, K)), np.zeros(K), np.zeros(K), 0.0
-    along, rest, left, at_zero = np.zeros((K, K)), np.zeros((K, K, K)), np.zeros((K, K)), np.zeros(K)
+    found = Positive(np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, K)))
+    at_zero, error = np.zeros((K, 2)), 0.0
+    along = np.zeros(K)
+    for i in range(n):
+        error += w[i] * value(_output(v, H[i]), y)
+    for k in range(K):
+        along[:] = 0.0
+        if C[k, k] > 0.0:
+            for j in range(K):
+                along[j] = C[j, k] / C[k, k]
+        for i in range(n):
+            h = H[i]
+            if C[k, k] > 0.0:
+                f = _moved_output(v, h, along, -h[k])
+                at_zero[k, 0] += w[i] * f
+                at_zero[k, 1] += w[i] * slope(f, y)
+            chance, place = _reflected(h[k], mean[k], C[k, k])
+            f = _moved_output(v, h, along, place - h[k])
+            found.weight[i, k], found.output[i, k], found.field[i, k] = w[i] * chance, f, place
+            found.slope[i, k] = slope(f, y)
+    return found, at_zero, error
+
+
+@loop(error_model="numpy")
+def _pairs(slope, bend, y, C, mean, H, w, v, known):  # pragma: no cover - compiled
+    """E[1_k 1_l ℓ''] and E[1_k 1_l ℓ'²], (K, K) each."""
+    n, K = H.shape
+    D, S = np.zeros((K, K)), np.zeros((K, K))
+    along, rest, left, moved = np.zeros((K, K)), np.zeros((K, K, K)), np.zeros((K, K)), np.empty(K)
+    chances = np.zeros((K, K))
     for k in range(K):
         if C[k, k] > 0.0:
             for j in range(K):
@@ -88,74 +176,71 @@ def _averages(value, slope, bend, y, C, mean, H, w, v):  # pragma: no cover - co
             for j in range(K):
                 rest[k, l, j] = (C[j, l] - along[k, j] * C[l, k]) / left[k, l]
             rest[k, l, k] = 0.0
-    moved, chances = np.empty(K), np.zeros((K, K))
-    places = np.zeros(K)
     for i in range(n):
         h = H[i]
-        error += w[i] * value(_output(v, h), y)
         for k in range(K):
-            if C[k, k] > 0.0:
-                at_zero[k] += w[i] * slope(_moved_output(v, h, along[k], -h[k]), y)
             chance, place = _reflected(h[k], mean[k], C[k, k])
             if chance == 0.0:
                 continue
             for j in range(K):
                 moved[j] = h[j] + (place - h[k]) * along[k, j]
-            f = _output(v, moved)
-            first, weight = slope(f, y), w[i] * chance
-            chances[k, k] += weight
-            places[k] += weight * place
-            E[k] += weight * first
-            dv[k] += weight * place * first
-            S[k, k] += weight * first * first
-            D[k, k] += weight * bend(f, y)
-            for l in range(k):
-                centre = mean[l] + along[k, l] * (place - mean[k])
-                again, there = _reflected(moved[l], centre, left[k, l])
-                f = _moved_output(v, moved, rest[k, l], there - moved[l])
+            for l in range(k + 1):
+                weight, shift = w[i] * chance, 0.0
+                if l < k:
+                    again, there = _reflected(moved[l], mean[l] + along[k, l] * (place - mean[k]), left[k, l])
+                    weight, shift = weight * again, there - moved[l]
+                f = _moved_output(v, moved, rest[k, l], shift)
                 first = slope(f, y)
-                chances[k, l] += weight * again
-                S[k, l] += weight * again * first * first
-                D[k, l] += weight * again * bend(f, y)
+                chances[k, l] += weight
+                S[k, l] += weight * first * first
+                D[k, l] += weight * bend(f, y)
     for k in range(K):
-        sd = math.sqrt(max(C[k, k], 0.0))
-        # chances and places are known: what is left to the points is ℓ' and ℓ'' given that fields are positive
-        exact = positive(mean[k] / sd) if sd > 0.0 else (1.0 if mean[k] > 0.0 else 0.0)
-        ratio = exact / chances[k, k] if chances[k, k] > 0.0 else 0.0
-        E[k] *= ratio
-        dv[k] *= ratio
-        if sd > 0.0 and exact > 1e-300:
-            dv[k] += (mean[k] * exact + sd * density(mean[k] / sd) - ratio * places[k]) * E[k] / exact
-        E[k] *= v[k]
-        S[k, k] *= ratio * v[k] * v[k]
-        D[k, k] *= ratio * v[k] * v[k]
-        if sd > 0.0:
-            D[k, k] += v[k] * density(mean[k] / sd) / sd * at_zero[k]
-        for l in range(k):
-            other = math.sqrt(max(C[l, l], 0.0))
-            if sd > 0.0 and other > 0.0 and chances[k, l] > 0.0:
-                r = min(1.0, max(-1.0, C[k, l] / sd / other))
-                ratio = both_positive(mean[k] / sd, mean[l] / other, r, (1.0 - r) * (1.0 + r)) / chances[k, l]
-            else:
-                ratio = 1.0
-            S[k, l] *= ratio * v[k] * v[l]
-            D[k, l] *= ratio * v[k] * v[l]
+        for l in range(k + 1):
+            # the probability is known: what is left to the points is ℓ' and ℓ'' given that fields are positive
+            ratio = known.chance[k, l] / chances[k, l] if chances[k, l] > 0.0 else 0.0
+            S[k, l] *= ratio
+            D[k, l] *= ratio
             S[l, k], D[l, k] = S[k, l], D[k, l]
-    return D, S, dv, error, E
+    return D, S
 
 
-def calibrated(H: Array, w: Array, C: Array, mean: Array, v: Array) -> Array:
+def _slope(y: Array, x: Array, least: Array | float = 0.0) -> Array:
+    """Slope of the regression of y on x, both (points, K), of which x is centred; zero where x varies less."""
+    spread = (x**2).sum(0)
+    return np.divide((x * y).sum(0), spread, out=np.zeros_like(spread), where=spread > least)
+
+
+def _corrected(y: Array, x: Array, exact: Array) -> Array:
+    """Sums of y (points, K) over points, corrected by those of x, whose expectations are known (K,)."""
+    return y.sum(0) + _slope(y, x - x.mean(0)) * (exact - x.sum(0))
+
+
+def one_field(
+    found: Positive, near: Positive, known: Known, apart: Known, slopes: tuple[Array, Array]
+) -> tuple[Array, Array, Array]:
+    """E[1_k ℓ'], E[g_k ℓ'] and the slope b of the line a + b f through ℓ'(f) where field k is positive, (K,) each.
+
+    near, apart: what found and known are for independent fields, whose E[1_k ℓ'] and E[g_k ℓ'] are slopes.
+    """
+    total = found.weight.sum(0)
+    total = np.where(total > 0, total, 1.0)
+    f, first = ((found.weight * part).sum(0) / total for part in (found.output, found.slope))
+    root = np.sqrt(np.maximum(found.weight, 0.0))
+    b = _slope(root * found.slope, root * (found.output - f), 1e-12 * f**2)
+    a = first - b * f
+    left, same = (part.weight * (part.slope - a - b * part.output) for part in (found, near))
+    E = _corrected(left, same, slopes[0] - a * np.diag(apart.chance) - b * apart.output)
+    dv = _corrected(left * found.field, same * near.field, slopes[1] - a * apart.level - b * apart.product)
+    return E + a * np.diag(known.chance) + b * known.output, dv + a * known.level + b * known.product, b
+
+
+def calibrated(H: Array, w: Array, v: Array, known: Known) -> Array:
     """Weights of the points, as near to w as can be, for which the means of f and f² are what they are.
 
     Both are known in closed form, and most of what varies in ℓ' and ℓ'' from point to point is a function of them.
     """
-    active = np.maximum(H, 0.0)
-    f = active @ v
-    sd = np.sqrt(np.maximum(np.diag(C), 0.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where(sd > 0, mean / sd, np.where(mean > 0, np.inf, -np.inf))
-    level = mean * ndtr(t) + sd * np.exp(-0.5 * t**2) / np.sqrt(2 * np.pi)
-    first, second = float(v @ level), 2.0 * squared_output(2, C, mean, v)
+    f = np.maximum(H, 0.0) @ v
+    first, second = float(v @ known.level), float(v @ known.product)
     spread = np.sqrt(max(second - first**2, 0.0))
     if not spread > 1e-9 * max(abs(first), 1e-300):
         return w
@@ -164,6 +249,28 @@ def calibrated(H: Array, w: Array, C: Array, mean: Array, v: Array) -> Array:
     weighted = features * w[:, None]
     short = np.array([1.0, 0.0, 0.0]) - weighted.sum(0)
     return w * (1.0 + features @ np.linalg.solve(features.T @ weighted, short))
+
+
+@loop(error_model="numpy")
+def _evaluated(function, f, y):  # pragma: no cover - compiled
+    """A function of output and label at outputs f (points,)."""
+    out = np.empty(f.size)
+    for i in range(f.size):
+        out[i] = function(f[i], y)
+    return out
+
+
+def _root(C: Array, sd: Array) -> Array:
+    """Symmetric root of the correlations: of all roots the one that moves independent fields least."""
+    scale = np.where(sd > 0, sd, 1.0)
+    values, vectors = np.linalg.eigh(C / np.outer(scale, scale))
+    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+
+
+def _at_zero(mean: Array, sd: Array) -> Array:
+    """Density of each field at zero; none where it does not vary."""
+    scale = np.where(sd > 0, sd, 1.0)
+    return np.where(sd > 0, np.exp(-0.5 * (mean / scale) ** 2) / (scale * np.sqrt(2 * np.pi)), 0.0)
 
 
 def _outer(part: str, name: str) -> Any:
@@ -191,9 +298,6 @@ class ReluOutputs(LossQuadrature):
         smooth = isinstance(law, OutputLoss) and law.bend is not None and not problem.label_noise
         return smooth and problem.teacher is None and bool(problem.data.components.variances.all())
 
-    def _nodes(self, K: int) -> tuple[Array, Array]:
-        return rules.sobol(K, self.log2, 4000 + 100 * self.seed)
-
     def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
         weights, variances, _ = self.problem.data.components
         P = 0 if means is None else means.shape[1]
@@ -203,14 +307,27 @@ class ReluOutputs(LossQuadrature):
 
     def each(self, C: Array, v: Array, means: Array) -> list[Averages]:
         """Averages over each component by itself, see `LossQuadrature.each`."""
-        z, w = self._nodes(v.size)
+        z, w = rules.sobol(v.size, self.log2, 4000 + 100 * self.seed)
+        few = min(max(self.log2 - FEWER, (2 * v.size).bit_length()), self.log2)
+        pair_z, pair_w = rules.sobol(v.size, few, 5000 + 100 * self.seed)
+        value, slope, bend = self.parts
         parts: list[Averages] = []
         v = np.ascontiguousarray(v)
+        both = np.outer(v, v)
         for c, mean, label in zip(C, means.T, self.problem.data.components.labels.tolist(), strict=True):
-            c, mean = np.ascontiguousarray(c), np.ascontiguousarray(mean)
-            H = mean + z @ self._factor(c, None)[1].T
-            D, S, dv, error, E = _averages(*self.parts, float(label), c, mean, H, calibrated(H, w, c, mean, v), v)
-            parts.append(Averages(D, S, dv, max(error, 0.0), E[:, None]))
+            c, mean, y = np.ascontiguousarray(c), np.ascontiguousarray(mean), float(label)
+            sd, known = np.sqrt(np.maximum(np.diag(c), 0.0)), known_averages(c, mean, v)
+            spread = sd * _root(c, sd)
+            H = mean + z @ spread
+            weights = calibrated(H, w, v, known)
+            found, at_zero, error = _single(value, slope, y, c, mean, H, weights, v)
+            near = _independent(slope, y, sd, mean, z, weights, v)
+            slopes = relu_independent.averages(lambda f, y=y: _evaluated(slope, f, y), mean, sd, v)
+            E, dv, b = one_field(found, near, known, known_averages(np.diag(sd**2), mean, v), slopes)
+            H = mean + pair_z @ spread
+            D, S = _pairs(slope, bend, y, c, mean, H, calibrated(H, pair_w, v, known), v, known)
+            kink = _at_zero(mean, sd) * (at_zero[:, 1] - b * at_zero[:, 0]) + b * known.kink
+            parts.append(Averages(both * D + np.diag(v * kink), both * S, dv, max(error, 0.0), (v * E)[:, None]))
         return parts
 
     def check(self) -> ReluOutputs:

@@ -27,7 +27,7 @@ plan for time 10, student 1 x linear, teacher 1 x linear (exact mean at size 500
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -231,6 +231,8 @@ def optimise(
     ways = {"rate": _best_rates, "batch": _best_batch, "decay": _best_decay}
     if vary not in ways:
         raise unknown("vary", str(vary), list(ways))
+    if vary not in {field.name for field in fields(problem.algorithm)}:
+        raise InputError(f"vary: {type(problem.algorithm).__name__} has no {vary} to vary; use vary='rate'")
     if np.ndim(time):
         return tuple(
             optimise(problem, start, float(t), vary, knots, bounds=bounds) for t in array("time", time, (None,))
