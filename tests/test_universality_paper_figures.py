@@ -20,9 +20,9 @@ import overlaps as ov
 from figures import made
 from overlaps.papers.universality import dynamics_figures, lemma_figures, sweep, tables
 from overlaps.papers.universality.model import problem, start
-from overlaps.papers.universality.paper import PAPER
 from overlaps.papers.universality.printed import TABLES
 
+PAPER = ov.papers.paper("universality")
 FIGURES = ("fig2", "fig3", "fig4", "fig5", "figS1", "figS2", "figS3", "figS4", "table1", "table2")
 NOISE = 200**-0.5  # N^-1/2, the order of the fluctuations of one run
 
