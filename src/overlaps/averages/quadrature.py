@@ -136,6 +136,7 @@ class LossQuadrature:
         self.rule = rule
         self.name = f"quadrature ({self.rule.name})"
         self.default_accuracy, self.gain, self.jumps = self.rule.default_accuracy, self.rule.gain, self.rule.jumps
+        self.many_panels = self.rule.has_panels and self.rule.fields > 2  # so that a state is dear
         if not problem.data.components.variances.any():
             self.name, self.default_accuracy, self.gain = "values at the means (no noise)", 1e-9, 3.0
             self.jumps = False

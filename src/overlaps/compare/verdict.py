@@ -207,7 +207,7 @@ def _judge_power(
     if tests.lone:
         return "underpowered", f"one {tests.lone} run has no standard error; use runs=2 or more, better 10"
     if not np.any(tests.live):
-        return "agrees", "nothing moves, and both sides are equal"
+        return "agrees", "nothing fluctuates, and both sides are equal"
     if tests.attainable > level:
         return "underpowered", (
             f"{theory.runs} and {simulation.runs} runs have too few relabellings for level {level:g} (the smallest p "

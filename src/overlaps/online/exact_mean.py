@@ -8,8 +8,9 @@ products in level b, over N, and E_b = (e·e)_b, s = Σ_b ω_b E_b, one step wit
     ⟨r·r⟩ ← L ⟨r·r⟩ Lᵀ − (ω_b/N) (L ⟨e·r⟩ pᵀ + transpose) + p pᵀ Γ_b
     Γ_b = (1/N²) [ (1 + 1/β) ω_b² E_b + (1/β) n_b ω_b (s + σ²) ]
 
-where p of unit k has the factor v_k. Two thirds of the brackets are the noise of SGD; (1/β) ω_b² E_b is what Isserlis'
-theorem adds at finite size. The error is s/2. In the limit N → ∞ this is the equation of motion.
+where p of unit k has the factor v_k. The last term is the noise of SGD; the first is the square of the drift and, with
+1/β, what Isserlis' theorem adds, both smaller by 1/N. The error is s/2. In the limit N → ∞ this is the equation of
+motion.
 
 >>> import overlaps as ov
 >>> net = ov.Committee(1, "linear")
