@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 from scipy.stats import t as student
 
 import overlaps as ov
+from overlaps.cli.experiment import Experiment, Plan
 from overlaps.data.digits import digit_labels
 from overlaps.multi_pass.training_set import training_set
 
@@ -222,3 +224,22 @@ def test_refusals() -> None:
             ask()
     with pytest.raises(ov.NumericalError, match=r"grew without bound by time .*; reduce rate \(now 6\)"):
         ov.solve(*learn(few(), 6.0, samples=40), [1.0, 1000.0])
+
+
+def test_a_spec_of_many_passes_runs_without_a_chain(tmp_path: Path) -> None:
+    """`overlaps run` compares theory with training; a chain of overlaps there is none."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((300, 20))
+    table = np.column_stack([rows, rows[:, 0] + rng.standard_normal(300)])
+    np.savetxt(
+        tmp_path / "rows.csv", table, delimiter=",", header=",".join([*(f"x{i}" for i in range(20)), "y"]), comments=""
+    )
+    problem = ov.Problem(
+        data=ov.Samples(tmp_path / "rows.csv", target="y"),
+        student=ov.Committee(1, "linear"),
+        algorithm=ov.MultiPass(rate=0.2, samples=200),
+    )
+    experiment = Experiment(problem, Plan(size=20, last=5.0, count=4, micro_runs=4))
+    assert "meso" not in experiment.describe()
+    outcome = experiment.execute(tmp_path / "out", progress=False)
+    assert sorted(outcome.results) == ["macro", "micro"]

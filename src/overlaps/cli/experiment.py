@@ -34,7 +34,8 @@ class Plan:
     ----------
     size, seed, scale: as for `draw`; `seed` also seeds the runs.
     first, last, count: as for `logtimes`; of `FullBatch` all steps are observed, and these stay as they are.
-    meso_runs, micro_runs: number of runs; 0 leaves the scale out, and a hidden manifold has no meso.
+    meso_runs, micro_runs: number of runs; 0 leaves the scale out; hidden manifolds and many passes over rows
+        have no meso.
     """
 
     size: int = 1000
@@ -76,6 +77,12 @@ class Experiment:
         if self.problem.algorithm.times_are_steps and given:
             raise InputError(f"{given[0]}: times of FullBatch are its steps, all of them; leave {given[0]} out")
 
+    @property
+    def has_chain(self) -> bool:
+        """Whether there is a chain of overlaps: not of latents, nor of rows that are gone through again and again."""
+        again = self.problem.learns_rows and self.problem.algorithm.engine[1] != "online.meso"
+        return not self.problem.data.reads_latent and not again
+
     @classmethod
     def from_toml(cls, text: str) -> Experiment:
         """Read a spec: a problem, and optionally a table [run]."""
@@ -111,7 +118,7 @@ class Experiment:
                 f"{dims.size} level{'s' * (dims.size > 1)}, {p.loss if isinstance(p.loss, str) else p.loss.name} loss",
                 f"size {r.size} ({dims.min()} to {dims.max()} dimensions per level), {when}",
                 f"averages: {how.name}",
-                ("" if p.data.reads_latent else f"meso: {r.meso_runs} x {total:,} steps; ")
+                (f"meso: {r.meso_runs} x {total:,} steps; " if self.has_chain else "")
                 + f"micro: {r.micro_runs} x {total:,} steps",
             ]
         )
@@ -125,7 +132,7 @@ class Experiment:
         (folder / "spec.toml").write_text(self.to_toml(), encoding="utf-8")
         results: dict[str, Trajectory] = {}
         jobs: dict[str, Any] = {"macro": lambda: solve(self.problem, start, times)}
-        if plan.meso_runs and not self.problem.data.reads_latent:
+        if plan.meso_runs and self.has_chain:
             jobs["meso"] = lambda: sample(
                 self.problem, start, times, runs=plan.meso_runs, seed=plan.seed, progress=progress
             )

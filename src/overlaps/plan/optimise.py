@@ -36,6 +36,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..algorithms import Schedule
 from ..interface.checks import array, number, whole
 from ..interface.errors import InputError, NumericalError, unknown
+from ..online.weak_mixture import WEAK
 from ..problem.start import Start, check
 from ..problem.statement import Problem
 from ..trajectory.scales import sample, train
@@ -227,6 +228,12 @@ def optimise(
         raise InputError(
             f"algorithm: optimise is for one-pass SGD, got {type(problem.algorithm).__name__}; without its noise the "
             "largest rate is the best, and full batches have their own theory"
+        )
+    problem.data.check_theory(start.size)
+    if problem.data.mixture_strength(start.size) > WEAK:
+        raise InputError(
+            "data: components of this latent differ too much for the equations that optimise varies; compare a few "
+            "schedules by solve"
         )
     ways = {"rate": _best_rates, "batch": _best_batch, "decay": _best_decay}
     if vary not in ways:
