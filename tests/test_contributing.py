@@ -80,7 +80,7 @@ def test_files_pass_the_contracts_of_their_folder(library: Path) -> None:
         "sine": 7,
         "log-cosh": 6,
         "SpikedInputs": 2 * 4 + 3 + 6,  # examples, refusals, and what asks of every data model
-        "NesterovSGD": 10,
+        "NesterovSGD": 11,
         "InverseRoot": 7,
         "committee-heights": 2,
     }
