@@ -56,6 +56,9 @@ def solve(
         if system == "auto":
             system = EXACT if problem.algorithm.draws_samples else "levels"
         if system == MEASURED:
+            if accuracy is not None or method != "auto":
+                name = "method" if accuracy is None else "accuracy"
+                raise InputError(f"{name}: {MEASURED} is a recursion without quadratures; leave {name} out")
             extra = measured_excess(problem.data)
             return by_equivalent(problem, lambda same: solve_exact_mean(same, start, grid(times), levels, extra))
         options = {"levels": levels, "accuracy": accuracy, "method": method, "system": system, "budget": budget}

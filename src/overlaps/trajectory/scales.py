@@ -61,7 +61,8 @@ def solve(
         the fourth moments of labelled rows; ``"strong-mixture"`` for the equations of strong mixtures of latents (see
         `overlaps.online.strong_mixture`), for which 1e-2 is aimed at and 1e-1 accepted if no `accuracy` is named; or
         ``"auto"``: strong-mixture for these, exact-mean for labelled rows, levels otherwise.
-    max_seconds: time after which to stop with a `NumericalError` and what there is, 600 by default.
+    max_seconds: time after which to stop with a `NumericalError` and what there is, 600 by default;
+        exact means and many passes take a known number of steps, and have no budget.
     max_evaluations: of the averages (of `FullBatch` steps of all recursions), after which to stop likewise; by default
         10⁸ of closed forms and 60 000 of quadratures.
     """
