@@ -10,16 +10,18 @@ DEEP := requirements.deep.lock.txt
 GOAL := $(or $(firstword $(MAKECMDGOALS)),help)
 SETUP := .ci/setup $(VENV) "$(PYTHON)" $(GOAL)
 
-.PHONY: help setup setup-deep setup-dev interpreter demo test lint bench coverage docs gallery locks wheel numba clean
+.PHONY: help setup setup-deep setup-dev interpreter demo test lint bench torture fuzz coverage docs gallery locks wheel numba clean
 
 help:
 	@echo "make demo    set up, run the demonstration, say where its picture and verdict are"
 	@echo "make test    set up, run the tests and every example in the documentation"
 	@echo "make lint    set up, run ruff and basedpyright"
 	@echo "make bench   set up, measure the speed of the scales, the laws and the averages"
+	@echo "make torture set up, kill sweeps, runs, verify and gallery 200 times at random, compare what comes out"
+	@echo "make fuzz    set up, call every public function with input that has no business there, count, into docs/robustness.md"
 	@echo "make coverage set up, count how often the truth lies within the stated error, into docs/accuracy.md"
 	@echo "make docs    set up, build the documentation into docs/_build/html"
-	@echo "make gallery set up, draw the figures of the papers that have changed into docs/gallery, at reduced sizes"
+	@echo "make gallery set up, draw the figures of the papers that have changed into docs/gallery, at the papers' sizes"
 	@echo "make locks   set up, ask the package index whether the pinned packages install on each Python"
 	@echo "make wheel   set up, build the wheel into dist, run it on its own as a user who may write nothing"
 	@echo "make numba   set up, run tests with the oldest and the newest Numba that pyproject.toml allows"
@@ -60,6 +62,7 @@ demo: setup
 # One BLAS thread in one process per core: the matrices are small.
 test: export OPENBLAS_NUM_THREADS := 1
 test: setup-dev
+	@$(BIN)/python tests/browser.py
 	$(BIN)/python -m pytest -n auto
 
 lint: setup-dev
@@ -69,13 +72,21 @@ lint: setup-dev
 
 # One BLAS thread on both sides of every ratio.
 bench: export OPENBLAS_NUM_THREADS := 1
-bench: setup
+bench: setup-dev
 	$(BIN)/python -m benchmarks
+
+torture: setup-dev
+	$(BIN)/python -m benchmarks.torture --page docs/robustness.md
+
+fuzz: export OPENBLAS_NUM_THREADS := 1
+fuzz: setup-dev
+	$(BIN)/python -m benchmarks.fuzz --page docs/robustness.md
 
 # Each process has one BLAS thread, and there is one for each core.
 coverage: export OPENBLAS_NUM_THREADS := 1
 coverage: setup
 	$(BIN)/python -m benchmarks.coverage
+	$(BIN)/python -m benchmarks.fresh_rows
 
 docs: setup-dev
 	$(BIN)/sphinx-build -W --keep-going --quiet docs docs/_build/html
@@ -84,7 +95,7 @@ docs: setup-dev
 # Each process has one BLAS thread, and there is one for each core.
 gallery: export OPENBLAS_NUM_THREADS := 1
 gallery: setup-dev
-	$(BIN)/overlaps papers gallery --quick --out docs/gallery
+	$(BIN)/overlaps papers gallery --out docs/gallery
 
 locks: setup-dev
 	$(BIN)/python .ci/locks

@@ -1,11 +1,14 @@
-"""Tests and documentation draw without a screen, and close what they have drawn."""
+"""Tests and documentation draw without a screen, and close what they have drawn; Ctrl-C reaches what they start."""
 
+import signal
 from collections.abc import Iterator
 
 import matplotlib
 import pytest
 
 matplotlib.use("Agg")
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so it is in the background of a script, and in all it starts
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

@@ -31,13 +31,14 @@ from scipy.special import expit
 
 import overlaps as ov
 from overlaps.averages import method_for
+from overlaps.interface.processes import end_with_parent
 
 from . import reference
+from .table import write_section
 
 Array = NDArray[np.float64]
 Truth = Callable[[ov.Problem, ov.Start, Array], dict[str, Array]]
 PAGE = Path(__file__).parents[1] / "docs" / "accuracy.md"
-BEGIN, END = "<!-- coverage: begin -->\n", "<!-- coverage: end -->\n"
 TIMES = np.array([0.3, 1.0, 3.0])
 ROUNDING = 2e-13  # of the largest value: what the truth itself may be off by
 
@@ -325,7 +326,7 @@ def measure(row: str, seed: int) -> Outcome:
         case = ROWS[row].draw(rng)
         asked = case.options["accuracy"]
         try:
-            found = ov.solve(case.problem, case.start, case.times, **case.options, max_seconds=60.0)
+            found = ov.solve(case.problem, case.start, case.times, **case.options, max_seconds=600.0)
         except ov.NumericalError as refusal:
             return Outcome(row, seed, np.nan, asked, str(refusal), clock.process_time() - began)
         truth = case.truth(case.problem, case.start, TIMES if case.times is None else case.times)
@@ -350,7 +351,8 @@ def run(count: int, workers: int, kept: Path | None = None) -> list[Outcome]:
     )
     left = [job for job in jobs if job not in done]
     names, seeds = [job[0] for job in left], [job[1] for job in left]
-    with ProcessPoolExecutor(workers) if workers > 1 else nullcontext() as pool:
+    pool = ProcessPoolExecutor(workers, initializer=end_with_parent, initargs=(os.getpid(),)) if workers > 1 else None
+    with pool or nullcontext():
         for outcome in pool.map(measure, names, seeds) if pool else map(measure, names, seeds):
             done[outcome.row, outcome.seed] = outcome
             if kept is not None:
@@ -397,10 +399,8 @@ def main(arguments: list[str]) -> int:
     cpu = sum(o.seconds for o in outcomes)
     print(f"{len(outcomes)} problems, {cpu:.0f} CPU seconds, {clock.perf_counter() - began:.0f} s")
     if not asked.dry:
-        page = PAGE.read_text(encoding="utf-8")
-        before, after = page.split(BEGIN)[0], page.split(END)[1]
         note = f"\n`make coverage`, overlaps {ov.__version__}: {len(outcomes)} problems, {cpu / 60:.0f} CPU minutes.\n"
-        PAGE.write_text(before + BEGIN + text + note + END + after, encoding="utf-8")
+        write_section(PAGE, "coverage", text + note)
     return 0
 
 

@@ -9,6 +9,7 @@ from re import DOTALL, sub
 from . import (
     any_activation,
     averages,
+    class_covariances,
     full_batch,
     giant_step,
     latency,
@@ -19,8 +20,10 @@ from . import (
     micro,
     mixtures,
     multi_pass,
+    page,
     plan,
     spectra,
+    sweeps,
 )
 from .table import Row, as_markdown, as_readme, as_text, machine, summary
 
@@ -46,10 +49,11 @@ SUITE: dict[str, tuple[Benchmark, ...]] = {
         any_activation.relu_outputs,
         any_activation.solutions,
     ),
-    "Mixtures: classes": (mixtures.scales, mixtures.diffusion),
+    "Mixtures: classes": (mixtures.scales, mixtures.diffusion, class_covariances.solutions),
     "Full batch": (full_batch.scales, full_batch.horizon),
     "One giant step": (giant_step.experiment,),
     "Plans: labelled rows and schedules": (plan.schedules, plan.forecasts, multi_pass.forty_epochs),
+    "Sweeps: many problems": (sweeps.grid,),
     "Spectra: outliers along training": (spectra.blocks, spectra.gram, spectra.stopping),
     "The five slowest things users do, and the limits they sit at": (
         latency.first_answers,
@@ -58,7 +62,7 @@ SUITE: dict[str, tuple[Benchmark, ...]] = {
         spectra.observing,
         manifold.training,
     ),
-    "Waiting": (latency.waiting,),
+    "Waiting": (latency.waiting, page.slider),
 }
 
 

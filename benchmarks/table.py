@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -95,6 +96,25 @@ def as_readme(sections: Mapping[str, Sequence[Row]]) -> str:
     """The measures that have a goal, as the table of the README."""
     judged = [row for rows in sections.values() for row in rows if row.met is not None]
     return "\n".join(["| measure | value | goal |", "|---|---|---|", *(_line(r.what, r.value, r.goal) for r in judged)])
+
+
+def _around(page: Path, name: str) -> tuple[str, str, str]:
+    """A page up to the first of the two marks of this name, what stands between them, and the rest, marks included."""
+    begin, end = f"<!-- {name}: begin -->\n", f"<!-- {name}: end -->\n"
+    head, rest = page.read_text(encoding="utf-8").split(begin)
+    between, tail = rest.split(end)
+    return head + begin, between, end + tail
+
+
+def read_section(page: Path, name: str) -> str:
+    """What stands between the two marks of this name in a page of the documentation."""
+    return _around(page, name)[1]
+
+
+def write_section(page: Path, name: str, text: str) -> None:
+    """Replace what stands between the two marks of this name in a page of the documentation."""
+    head, _, tail = _around(page, name)
+    page.write_text(head + text + tail, encoding="utf-8")
 
 
 def _line(*cells: str) -> str:

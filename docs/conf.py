@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from pathlib import Path
 
+from cycler import cycler
+
 import overlaps
+from overlaps.plot.palette import COLOURS
+
+sys.path.insert(0, str(Path(__file__).parent / "extensions"))
 
 project = "overlaps"
 author = "The overlaps authors"
@@ -17,16 +23,25 @@ extensions = [
     "myst_parser",
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "matplotlib.sphinxext.plot_directive",
+    "sphinx_copybutton",
+    "mathml",
+    "page_checks",
+    "papers_shown",
+    "pictures",
+    "tutorial_notebooks",
 ]
 exclude_patterns = ["_build"]
-myst_enable_extensions = ["dollarmath"]
+myst_enable_extensions = ["dollarmath", "colon_fence"]
 myst_heading_anchors = 3
 
 html_theme = "furo"
 html_title = f"overlaps {release}"
 html_copy_source = False
+html_show_sourcelink = False
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+copybutton_exclude = ".linenos, .gp, .go"  # prompts and outputs are not copied
 
 default_role = "code"  # docstrings write names in single backticks
 autodoc_member_order = "bysource"
@@ -52,6 +67,8 @@ plot_include_source = True
 plot_formats = [("png", 110)]
 plot_html_show_source_link = False
 plot_html_show_formats = False
+plot_apply_rcparams = True
+plot_rcparams = {"axes.prop_cycle": cycler(color=COLOURS)}
 
 SECTION = re.compile(r"^(Parameters|Attributes|Returns)$")
 ITEM = re.compile(r"^([\w, ]+): (.*)$")
@@ -88,7 +105,8 @@ def check_api_is_complete(app) -> None:
     pages = {"api.md": names - set(modules)}
     for name, module in modules.items():
         if (here / f"{name}.md").exists():
-            pages[f"{name}.md"] = set(module.__all__)
+            inner = {name for name in modules if name in module.__all__ and getattr(module, name) is modules[name]}
+            pages[f"{name}.md"] = set(module.__all__) - inner
         else:
             pages["api.md"] |= {f"{name}.{inner}" for inner in module.__all__ if inner not in names}
     for page, public in pages.items():

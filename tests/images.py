@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 from sklearn.datasets import load_digits
 
-from overlaps.deep import Images
+from overlaps.giant_step.deep import Images
 
 
 @cache

@@ -5,23 +5,20 @@ Runs have fixed seeds: what is tested of them is decided once.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-import xarray as xr
 from sklearn.datasets import load_digits
 
 import overlaps as ov
 from figures import made
 from overlaps.papers import paper
-from overlaps.papers.alignment import deep_claims, gradient_claims, images, printed, score_claims
+from overlaps.papers.alignment import deep_claims, gradient_claims, images, printed
 from overlaps.papers.alignment.deep_runs import Training
 from overlaps.papers.alignment.model import Scale, setting
-from overlaps.papers.alignment.setups import setup1
 
 PAPER = paper("alignment")
 
@@ -51,24 +48,6 @@ def test_corrections_in_place_of_the_printed_formulas_hold_as_printed(monkeypatc
         assert judged(name) == "holds", name
 
 
-def test_claims_notice_a_wrong_theory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Scores that are 15 % larger are not those of runs."""
-    right = ov.giant_step.solve
-    monkeypatch.setattr(
-        ov.giant_step, "solve", lambda *args, **more: dataclasses.replace(right(*args), data=1.15 * right(*args).data)
-    )
-    for name in ("theorem-4.2-first-term", "eq-79", "finite-order", "regression"):
-        assert judged(name) == "fails", name
-
-
-def test_claims_notice_gradients_that_stay_away_from_rank_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    noise = np.linspace(0.99, 1.01, 8)
-    monkeypatch.setattr(gradient_claims, "gradient_errors", lambda kind, sizes, runs: [0.6 * noise for _ in sizes])
-    assert judged("proposition-3.1") == "fails"
-    monkeypatch.setattr(gradient_claims, "gradient_errors", lambda kind, sizes, runs: [noise / n for n in sizes])
-    assert judged("proposition-3.1-data-2") == "holds"
-
-
 def test_claims_notice_features_of_another_order(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whether a lower order falls as well, or the right one does not."""
     for low, high in ((-0.2, -0.2), (0.1, 0.1)):
@@ -80,16 +59,6 @@ def test_claims_notice_features_of_another_order(monkeypatch: pytest.MonkeyPatch
         assert judged("windows") == "fails"
 
 
-def test_claims_notice_scores_that_do_not_grow_together(monkeypatch: pytest.MonkeyPatch) -> None:
-    def turned(kind: str, quick: bool) -> xr.Dataset:
-        data = setup1(kind, quick)
-        return data.assign(alignment=-data["alignment"] + data["alignment"].max())
-
-    monkeypatch.setattr(score_claims, "setup1", turned)
-    for name in ("growth", "together"):
-        assert judged(name) == "fails", name
-
-
 def test_claims_on_images_hang_on_what_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     found, trained = deep_claims.metrics(True, None)["digits"], deep_claims.pairs(True, None)["digits"]
     small = found.assign(combined_p_value=1e-3 * found["combined_p_value"])
@@ -98,6 +67,8 @@ def test_claims_on_images_hang_on_what_is_measured(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(
         deep_claims, "metrics", lambda quick, data: {"digits": small.assign(correlation=-found["correlation"])}
     )
+    assert judged("setup-4") == "cannot be told"
+    monkeypatch.setattr(deep_claims, "power", lambda classes, runs: 0.9)  # as a hundred classes would have it
     assert judged("setup-4") == "fails"
     unlike = trained.assign(concordance=trained["concordance"] / 2)
     monkeypatch.setattr(deep_claims, "pairs", lambda quick, data: {"digits": unlike})
@@ -178,3 +149,9 @@ def test_images_are_read_by_what_a_folder_holds(monkeypatch: pytest.MonkeyPatch,
 
 def test_digits_have_their_classes() -> None:
     np.testing.assert_array_equal(ov.deep.digits().labels, load_digits().target)
+
+
+def test_five_classes_do_not_show_what_a_hundred_do() -> None:
+    """In 400 simulations elsewhere never, and in 91 %, with a standard error of .015."""
+    assert deep_claims.power(5, 4) < 0.02
+    assert abs(deep_claims.power(98, 4) - 0.91) < 0.08

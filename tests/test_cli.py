@@ -256,7 +256,9 @@ def test_user_errors_of_typer_have_code_two(monkeypatch, capsys):
 
 def test_papers_and_verify(tmp_path, monkeypatch, capsys):
     code, out, _ = command(monkeypatch, capsys, "papers")
-    assert code == 0 and "committee" in out and "claim plateau (holds)" in out
+    assert code == 0 and "1 figures, 2 claims: 2 holds" in out and "claim plateau" not in out
+    code, out, _ = command(monkeypatch, capsys, "papers", "--long")
+    assert code == 0 and "claim plateau (holds)" in out and "control: a height" in out
     assert "did you mean 'committee'" in refused(monkeypatch, capsys, "verify", "comittee")
     assert "did you mean 'overlaps'" in refused(
         monkeypatch, capsys, "papers", "run", "committee", "overlap", "--out", str(tmp_path / "x")

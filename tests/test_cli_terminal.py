@@ -27,9 +27,9 @@ def printed(encoding: str, *arguments: str, code: str | None = None) -> tuple[in
 @pytest.mark.parametrize("encoding", ["ascii", "ascii:strict", "latin-1"])
 def test_the_list_of_papers(encoding: str) -> None:
     """As in UTF-8 line by line, but for the letters."""
-    code, out, err = printed(encoding, "papers")
+    code, out, err = printed(encoding, "papers", "--long")
     assert (code, err) == (0, "") and "|beta" in out
-    whole = printed("utf-8", "papers")[1]
+    whole = printed("utf-8", "papers", "--long")[1]
     assert "|β" in whole and out.count("\n") == whole.count("\n")
     assert out.count("?") == whole.count("?"), "there are words for all characters in use"
 

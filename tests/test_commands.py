@@ -20,11 +20,12 @@ import pytest
 import overlaps as ov
 from command import command
 from overlaps.cli.experiment import Experiment
+from overlaps.cli.sweep_spec import SweepSpec
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 FENCE = re.compile(r"^```(\S*)[^\n]*\n(.*?)^```$", re.M | re.S)
-KINDS = {"python", "console", "toml", "text", "{plot}", "{toctree}", "{eval-rst}", "{include}", ""}
+KINDS = {"python", "console", "toml", "text", "{plot}", "{toctree}", "{eval-rst}", "{include}", "{thumbnails}", ""}
 NETWORKS = """
 teacher = {units = 1}
 student = {units = 1}
@@ -33,6 +34,10 @@ algorithm = {rate = 0.5}
 SPEC = f"""{NETWORKS}
 data = {{}}
 run = {{size = 50, last = 1.0, count = 3, meso_runs = 10, micro_runs = 4}}
+"""
+SWEEP = """
+[sweep.over]
+algorithm.rate = [0.5, 1.0]
 """
 
 
@@ -72,7 +77,11 @@ def test_specs_are_accepted(block: Block, tmp_path: Path, monkeypatch: pytest.Mo
     """As they are, or a part of one with the rest of a spec."""
     monkeypatch.chdir(tmp_path)
     np.save("images.npy", np.random.default_rng(0).standard_normal((1200, 1000)))
-    Experiment.from_toml(block.text if "[student]" in block.text else NETWORKS + block.text)
+    text = block.text if "[student]" in block.text else NETWORKS + block.text
+    if "[sweep]" in text:
+        SweepSpec.from_toml(SPEC + block.text)
+    else:
+        Experiment.from_toml(text)
 
 
 @pytest.mark.parametrize("line", COMMANDS)
@@ -96,20 +105,25 @@ def test_commands(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
         return
     assert words[0] == "overlaps", line
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "spec.toml").write_text(SPEC)
+    (tmp_path / "spec.toml").write_text(SPEC + SWEEP * (words[1] == "sweep"))
     rows = np.random.default_rng(0).standard_normal((200, 4))
     np.savetxt("data.csv", rows, delimiter=",")
     for name in ("mine.npy", "digits.npy"):
         np.save(name, rows)
     if words[1] == "learn":
-        labelled = np.column_stack([rows, rows @ [1.0, -1.0, 0.5, 0.0] + np.random.default_rng(1).standard_normal(200)])
+        labels = rows @ [1.0, -1.0, 0.5, 0.0] + np.random.default_rng(1).standard_normal(200)
+        labels = np.digitize(labels, [-1.0, 1.0]) if "--loss" in words else labels  # classes
+        labelled = np.column_stack([rows, labels])
         target = words[words.index("--target") + 1]
-        np.savetxt(words[2], labelled, delimiter=",", header=f"a,b,c,d,{target}", comments="")
+        np.savetxt(words[2], labelled, "%.6g", ",", header=f"a,b,c,d,{target}", comments="")
+    if words[1] == "report":
+        (tmp_path / "out").mkdir()
+        ov.forecast(ov.PowerLaw(5, 1.0)).write(tmp_path / "out")
     stand_in = {"SPEC.toml": "spec.toml", "DATA.csv": "data.csv", "DIR": "out", "HANDLE": "committee"}
     stand_in |= {"FIGURE": "overlaps", "FILE": "verdicts.json" if "verify" in words else "data.csv"}
     called: list[object] = []
 
-    def verify(*handles: str, quick: bool, processes: int) -> ov.papers.Report:
+    def verify(*handles: str, quick: bool, processes: int, record: Path | None) -> ov.papers.Report:
         called.extend(ov.papers.paper(handle) for handle in handles or ["committee"])
         return ov.papers.Report((), quick)
 
@@ -130,6 +144,7 @@ def test_commands(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
         return SimpleNamespace(folder=out, figure_path=out, verdict_path=out)
 
     monkeypatch.setattr("overlaps.cli.demo.demonstrate", demonstrate)
+    monkeypatch.setattr("overlaps.pages.app.serve", lambda port, host: called.append(port))
     code, _, err = command(monkeypatch, capsys, *(stand_in.get(word, word) for word in words[1:]))
     assert code == 0, err
-    assert called or words[1] in ("--help", "check", "run", "spectrum", "learn", "papers")
+    assert called or words[1] in ("--help", "check", "run", "sweep", "spectrum", "learn", "papers", "report")

@@ -139,7 +139,7 @@ def test_mismatches_are_refused(large):
         ov.compare(meso, macro)
     with pytest.raises(ov.InputError, match="different size"):
         ov.compare(meso, ov.sample(chosen, start.at_size(chosen, 100), TIMES, runs=2))
-    with pytest.raises(ov.InputError, match="expected a trajectory"):
+    with pytest.raises(ov.InputError, match=r"theory: expected an overlaps\.Trajectory, got 3"):
         ov.compare(3, meso)
     with pytest.raises(ov.InputError, match="level"):
         ov.compare(macro, meso, level=2)
@@ -177,7 +177,7 @@ def test_check_scaling_refuses_nonsense():
         ov.check_scaling(problem(), [100])
     with pytest.raises(ov.InputError, match="runs"):
         ov.check_scaling(problem(), [100, 200], runs=3)
-    with pytest.raises(ov.InputError, match="several sizes"):
+    with pytest.raises(ov.InputError, match="expected a list of sizes, got 100"):
         ov.check_scaling(problem(), 100)
 
 

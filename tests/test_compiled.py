@@ -177,6 +177,28 @@ def test_edit_of_an_average_is_seen_everywhere(tmp_path: Path) -> None:
     assert told("scales", where, **path) == (0, before, [])
 
 
+def test_edit_while_a_process_runs(tmp_path: Path) -> None:
+    """A module that is imported after an edit is not given the code of before it, and nothing of it is kept."""
+    copy, where = tmp_path / "library" / "overlaps", tmp_path / "code"
+    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
+    path = {"PYTHONPATH": str(copy.parent)}
+    _, before, _ = told("erf", where, **path)
+    files = kept(where)
+    quadrature = copy / "averages" / "square_quadrature.py"
+    text = quadrature.read_text(encoding="utf-8")
+    assert text.count("scale = w[i] * delta * delta") == 1
+    edit = f"""
+import overlaps.compiled.functions, pathlib, sys
+assert "overlaps.averages.square_quadrature" not in sys.modules
+file = pathlib.Path({str(quadrature)!r})
+text = file.read_text(encoding="utf-8").replace("scale = w[i] * delta", "scale = 2.0 * w[i] * delta")
+file.write_text(text, encoding="utf-8")
+"""
+    compiled, after, _ = told("erf", where, before=edit, **path)
+    assert compiled > 0 and after["quadrature"] == pytest.approx(2 * before["quadrature"], rel=1e-12)
+    assert kept(where) == files
+
+
 def test_two_processes_at_once(filled: tuple[Path, dict[str, float]], tmp_path: Path) -> None:
     pair = [launch("erf", tmp_path) for _ in range(2)]
     for process in pair:

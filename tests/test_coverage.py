@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 from benchmarks import coverage, reference
-from benchmarks.coverage import BEGIN, END, PAGE, ROWS, Outcome
+from benchmarks.coverage import PAGE, ROWS, Outcome
+from benchmarks.table import read_section
 
 import overlaps as ov
 from overlaps.averages import method_for
@@ -53,7 +54,7 @@ def test_reference_averages_are_the_closed_forms() -> None:
 
 
 def test_the_page_has_a_table_of_every_row() -> None:
-    text = PAGE.read_text(encoding="utf-8").split(BEGIN)[1].split(END)[0]
+    text = read_section(PAGE, "coverage")
     for row in (*ROWS, "all"):
         assert f"| {row} |" in text
     drawn = int(next(line for line in text.splitlines() if line.startswith("| all |")).split("|")[2])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -12,7 +14,7 @@ import pytest
 from PIL import Image
 from scipy.io import savemat
 
-from overlaps.deep import Images, read_cars196, read_cub200, read_folder
+from overlaps.giant_step.deep import Images, read_cars196, read_cub200, read_folder
 from overlaps.interface.errors import InputError
 
 
@@ -56,6 +58,28 @@ def test_unreadable_files_are_counted(tmp_path: Path) -> None:
     assert [Path(file).name for file, _ in images.skipped] == ["loose.png", "cut.png", "words.jpg", "bad"]
     assert all(reason for _, reason in images.skipped)
     assert "4 files skipped" in repr(images)
+
+
+def test_folders_that_may_not_be_read_are_left_out_by_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As below the root of a disk; nor is a pipe opened, which would wait for somebody to write into it."""
+    write(tmp_path / "good" / "a.png", (1, 2, 3))
+    write(tmp_path / "good" / "closed" / "b.png", (4, 5, 6))
+    os.mkfifo(tmp_path / "good" / "pipe.png")
+    scandir = os.scandir
+
+    def guarded(path: str | Path) -> Any:
+        if Path(path).name == closed:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", guarded)
+    closed = "closed"
+    with pytest.warns(UserWarning, match="1 files or classes are left out, beside 1 images: closed"):
+        images = read_folder(tmp_path)
+    assert images.skipped == ((str(tmp_path / "good" / "closed"), "cannot be read (Permission denied)"),)
+    closed = tmp_path.name
+    with pytest.raises(InputError, match=r"path: the folder .* cannot be read \(Permission denied\)"):
+        read_folder(tmp_path)
 
 
 def test_nothing_readable(tmp_path: Path) -> None:
@@ -155,7 +179,7 @@ def test_refused_arrays(images: Any, labels: Any, message: str) -> None:
 def test_images_need_no_networks() -> None:
     """Reading does not load JAX; asking for a network where it is not installed says what to install."""
     code = (
-        "import sys; import overlaps, overlaps.deep.images, overlaps.deep as deep; "
+        "import sys; import overlaps, overlaps.giant_step.deep.images, overlaps.giant_step.deep as deep; "
         "assert not {'jax', 'equinox', 'optax'} & set(sys.modules); sys.modules['jax'] = None\n"
         "try: deep.Residual\nexcept overlaps.InputError as error: print(error)"
     )

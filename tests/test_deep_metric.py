@@ -11,9 +11,9 @@ import pytest
 from scipy.stats import combine_pvalues, pearsonr
 
 from images import Linear, digits, flat
-from overlaps.deep import Convolutional, Images, MetricTraining, train_metric
-from overlaps.deep.epochs import standardised
-from overlaps.deep.metric import Embedding, normalised_softmax, training_loss
+from overlaps.giant_step.deep import Convolutional, Images, MetricTraining, train_metric
+from overlaps.giant_step.deep.epochs import standardised
+from overlaps.giant_step.deep.metric import Embedding, normalised_softmax, training_loss
 from overlaps.interface.errors import InputError, NumericalError
 
 SMALL = Convolutional(outputs=16, widths=(8, 16))

@@ -13,10 +13,10 @@ import optax
 import pytest
 
 from images import Linear, digits, flat
-from overlaps.deep import Convolutional, Images, PairTraining, Residual, train_pair
-from overlaps.deep.epochs import standardised
-from overlaps.deep.networks import Recipe
-from overlaps.deep.pair import Pair, PairRun, training_loss
+from overlaps.giant_step.deep import Convolutional, Images, PairTraining, Residual, train_pair
+from overlaps.giant_step.deep.epochs import standardised
+from overlaps.giant_step.deep.networks import Recipe
+from overlaps.giant_step.deep.pair import Pair, PairRun, training_loss
 from overlaps.giant_step.giant import gradient
 from overlaps.giant_step.scores import kendall_w
 from overlaps.interface.errors import InputError, NumericalError

@@ -255,8 +255,8 @@ def test_refusals(both):
     chosen, start = problem(), theory.start
     linear = np.linspace(0.1, 2, 12)
     cases = [
-        ((3.0, runs), {}, "theory: expected a trajectory"),
-        ((theory, None), {}, "simulation: expected a trajectory"),
+        ((3.0, runs), {}, "theory: expected an overlaps.Trajectory"),
+        ((theory, None), {}, "simulation: expected an overlaps.Trajectory"),
         ((theory, theory), {}, "simulation: expected runs"),
         ((runs, runs), {}, "theory: expected macro, from solve, got meso; two simulations are for compare"),
         ((theory, runs), {"variables": ["T"]}, "unknown variable that both have 'T'"),

@@ -208,7 +208,7 @@ def test_a_trajectory_of_steps(tmp_path):
         assert macro.data[name].shape == (1, 3, 6, 6, 3, 3) and macro.accuracy(name) > 0
     assert meso.data["V_theta"].dims == macro.data["V_theta"].dims
     # kernels at equal times are what the other variables say
-    r = problem.data.covariances
+    r = problem.data.component_eigenvalues
     Q = np.einsum("cb,tbij->ctij", r, macro.data["Q_levels"].values[0])
     np.testing.assert_allclose(np.einsum("cttij->ctij", macro.data["V_theta"].values[0]), Q, rtol=1e-10)
     for result in (macro, meso):

@@ -135,9 +135,9 @@ def test_problems_that_are_refused():
         ov.Problem(data=mixture, student=student, loss="logistic", algorithm=algorithm)
     with pytest.raises(ov.InputError, match=r"gradient: expected a function gradient\(lam, nu, c, v\), got None"):
         ov.Loss(USER.value)
-    by_level = ov.GaussianMixture(means=2, variance=[[1, 2], [2, 1]], spectrum=ov.Spectrum([1.0, 0.5]))
-    with pytest.raises(ov.InputError, match="variance: one per component and level is for FullBatch"):
-        ov.Problem(data=by_level, student=net, loss="logistic", algorithm=ov.OnlineSGD(0.1))
+    classes = ov.GaussianClasses(np.zeros((2, 2)), [np.diag([1.0, 2.0]), [[1.0, 0.5], [0.5, 1.0]]])
+    with pytest.raises(ov.InputError, match="covariances: FullBatch needs covariances that commute"):
+        ov.Problem(data=classes, student=net, loss="logistic", algorithm=algorithm)
     with pytest.raises(ov.InputError, match="teacher: the hinge loss fits the labels"):
         ov.Problem(data=ov.GaussianInputs(), teacher=net, student=net, loss="hinge", algorithm=algorithm)
     with pytest.raises(ov.InputError, match="labels: expected 0 and 1, or -1 and 1, for the hinge loss"):
@@ -171,7 +171,7 @@ def test_covariances_that_commute_become_levels():
     means = rng.standard_normal((2, 8))
     data = ov.GaussianMixture.from_covariances(means, matrices, weights=[0.3, 0.7], labels=[1, 0])
     assert data.fractions.size == 4
-    spread = np.repeat(data.covariances, data.dimensions(8), axis=1)
+    spread = np.repeat(data.component_eigenvalues, data.dimensions(8), axis=1)
     vectors = data.mean_vectors(8)
     np.testing.assert_allclose(vectors @ vectors.T, means @ means.T, atol=1e-12)
     for c, matrix in enumerate(matrices):

@@ -76,7 +76,7 @@ def test_the_truncated_gaussian_has_the_moments_of_its_integrals():
     ("call", "message"),
     [
         (lambda: TwoClasses("spheres"), "did you mean 'sphere'"),
-        (lambda: TwoClasses(3), "unknown kind '3'"),
+        (lambda: TwoClasses(3), "unknown kind 3"),
         (lambda: TwoClasses("truncated", 2.0), "distance: where a truncated"),
         (lambda: TwoClasses("ball", -1.0), "distance: expected a number above 0"),
         (lambda: UnseenClass(np.ones(3)), "mean: expected at least 4"),

@@ -136,3 +136,29 @@ def test_scores_of_a_given_law(g, X, XX, zX) -> None:
     assert found[0] == pytest.approx(alignment, rel=2e-4)
     assert found[1] == pytest.approx(elasticity, rel=2e-4)
     assert found[2] == pytest.approx(4 * (w @ f(0.3 + np.sqrt(1.1) * x)) ** 2, rel=1e-5)
+
+
+def test_the_law_given_the_projection_of_a_neuron() -> None:
+    """X, XX and zX of neurons with the same w·m, where every term counts: few dimensions and very many samples.
+
+    Averages over all neurons do not see the sign of χ (w·c) z in X and of the product of both parts of the gradient in
+    XX: the first is zero by symmetry, the second of relative order 1/d.
+    """
+    d, n, rng = 12, 200_000, np.random.default_rng(7)
+    axis = np.eye(d)[0]
+    y = np.where(np.arange(n) < n // 4, 1.0, -1.0)
+    X = 0.7 * rng.standard_normal((n, d)) + np.where(y > 0, 1.5, -0.4)[:, None] * axis
+    setting = GiantStepSetting(TrainingSet(X, y), ov.GiantStep(), units=10**9)
+    one = UnseenClass(1.2 * axis, 1.0)
+    law = neurons(setting, setting.groups(), one, True, FINE, True)
+    for node in np.argsort(np.abs(law.z - 0.7))[:1].tolist() + np.argsort(np.abs(law.z + 0.5))[:1].tolist():
+        along = float(law.z[node]) / 1.2
+        assert 0.3 < abs(along) < 0.9
+        rest = rng.standard_normal((d - 1, 400))
+        W = np.vstack([np.full(400, along), np.sqrt(1 - along**2) * rest / np.linalg.norm(rest, axis=0)])
+        g = X.T @ (y[:, None] * (1 - np.tanh(X @ W) ** 2)) / n
+        found = {"X": one.mean @ g, "XX": (g * one.apply(g)).sum(0), "zX": (W * one.apply(g)).sum(0)}
+        for name, values in found.items():
+            # neurons share their n samples, which leave some .5 % of it open: five times that
+            error = 5 * values.std() / 20 + 0.025 * abs(values.mean())
+            assert abs(values.mean() - getattr(law, name)[node]) < error, (name, along)

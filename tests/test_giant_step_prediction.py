@@ -306,7 +306,7 @@ def two_classes(algorithm: ov.GiantStep, size: int = 64, **rest: str | ov.Activa
     "call, message",
     [
         (lambda: solve(SMALL, CLASSES, "hermite"), "unknown method 'hermite'"),
-        (lambda: solve(SMALL, CLASSES, 3), "unknown method 3"),
+        (lambda: solve(SMALL, CLASSES, 3), "method: expected text, got 3"),
         (lambda: solve(SMALL, CLASSES, order=2), "order: is for method='polynomial'"),
         (lambda: solve(two_classes(ov.GiantStep(steps=2), size=64), CLASSES), "steps: theory is for one"),
         (lambda: solve(SMALL, scaled(np.ones(32), [0.1])), r"unseen\[0\]: expected 64 inputs"),

@@ -22,7 +22,7 @@ from images import flat
 from overlaps import deep, giant_step
 from overlaps.cli.experiment import Plan
 from overlaps.papers import panels, papers
-from overlaps.plot import LABELS
+from overlaps.plot.curves import LABELS
 from overlaps.problem.statement import ROLES
 from overlaps.trajectory.dataset import SAMPLES, STEPS
 
@@ -138,16 +138,26 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[xr.Datas
     images = deep.Images.from_arrays(pixels, np.repeat(list("abcde"), 10))
     seen, others = images.select(["a", "b"]), images.select(["c", "d", "e"])
     table = np.random.default_rng(1).standard_normal((60, 3))
+    labelled = ov.Samples(table, table[:, 0] + table[:, 1] ** 2)
+    many = ov.Problem(data=labelled, student=ov.Committee(1, "linear"), algorithm=ov.MultiPass(0.2, samples=40))
+    fresh = ov.solve(many, ov.draw(many, 3, scale=0.0), times, resamples=10)
+    classifier = ov.Problem(
+        data=ov.Samples(table, table[:, 0] > 0),
+        student=ov.Committee(1, "linear"),
+        algorithm=ov.OnlineSGD(0.5),
+        loss="logistic",
+    )
+    decided = ov.train(classifier, ov.draw(classifier, 3, scale=0.0), times, runs=2, progress=False)
     short: dict[str, Any] = {"epochs": 1, "runs": 1, "progress": False}
     return {
         "Trajectory": [
-            *(result.data for result in (macro, micro, theory, *runs, process)),
+            *(result.data for result in (macro, micro, theory, *runs, process, fresh, decided)),
             kept,
         ],
         "Verdict": [ov.compare(theory, runs[0], finite_size=False).table],
         "Scaling": [ov.check_scaling(batch, [20, 40], runs=10, progress=False).data],
         "Forecast": [ov.forecast(ov.PowerLaw(5, 1.0)).data],
-        "RowsForecast": [ov.forecast(ov.Samples(table, table[:, 0] + table[:, 1] ** 2), progress=False).curves],
+        "RowsForecast": [ov.forecast(labelled, progress=False).curves],
         "full_batch.fluctuations": [ov.full_batch.fluctuations(batch, begin, accuracy=1.0, progress=False)],
         "full_batch.continued": [ov.full_batch.continued(batch, begin, runs=3, progress=False)],
         "giant_step.Scores": [predicted.data, measured.data],

@@ -90,7 +90,7 @@ def test_a_function_minus_its_mean():
     g = centred("relu")
     np.testing.assert_allclose(hermite_coefficients(g, 4).c, [0, *hermite_coefficients("relu", 4).c[1:]], atol=1e-12)
     assert g.kinks == (0.0,) and g.function(2.0) == pytest.approx(2 - 1 / math.sqrt(2 * math.pi))
-    assert centred("tanh") is ov.activations.BUILT_IN["tanh"]
+    assert centred("tanh") is ov.network.activations.BUILT_IN["tanh"]
     assert g.compiled[0](-1.0) == g.function(-1.0)
 
 
@@ -107,7 +107,7 @@ def test_which_activations_are_bounded():
     bounded = ov.Activation("sigmoid", sigmoid, lambda x: sigmoid(x) * (1 - sigmoid(x)))
     slow = ov.Activation("log", lambda x: math.log1p(x * x), lambda x: 2 * x / (1 + x * x))
     for name, expected in {"erf": True, "tanh": True, "relu": False, "linear": False, "softplus": False}.items():
-        assert is_bounded(ov.activations.BUILT_IN[name]) is expected
+        assert is_bounded(ov.network.activations.BUILT_IN[name]) is expected
     assert is_bounded(bounded) and not is_bounded(slow) and not is_bounded(centred("relu"))
     with pytest.raises(ov.InputError, match="activation: exp has no value at 1000"):
         is_bounded(ov.Activation("exp", math.exp, math.exp))
@@ -279,7 +279,7 @@ def test_lines_of_a_smooth_function_are_exact_for_all_widths():
     np.testing.assert_allclose(line.mean(mean, sd), exact.a, atol=1e-9)
     np.testing.assert_allclose(line.mean(mean, sd, np.square), exact.c, atol=1e-9)
     np.testing.assert_allclose(line.slope(mean, sd[1:]) * sd[1:], exact.b[:, 1:], atol=1e-9)
-    g, dg = lines(ov.activations.BUILT_IN["tanh"], 0.5)
+    g, dg = lines(ov.network.activations.BUILT_IN["tanh"], 0.5)
     mean, sd = np.array([-1.0, 0.0, 2.0]), np.array([0.4, 1.0, 6.0])
     np.testing.assert_allclose(g.slope(mean, sd), dg.mean(mean, sd), atol=1e-7)  # Stein
     np.testing.assert_allclose(g.mean(mean, sd), moments("tanh", mean, sd).a, atol=1e-7)

@@ -130,8 +130,8 @@ BAD: dict[str, tuple[Any, str]] = {
     "missing": (lambda: ov.Samples(X, ["a", None, "b"] * 20), r"^y: row 1 \(counted from 0\) has no label"),
     "masked": (lambda: ov.Samples(X, np.ma.masked_greater(Y, 1)), r"^y: has masked entries"),
     "few of a class": (lambda: ov.Samples(X, ["a"] * 57 + ["b"] * 3), r"^y: class b has 3 rows, expected at least 5"),
-    "many classes": (lambda: ov.Samples(X, ["a", "b", "c"] * 20), r"^y: .*got 3 classes \(a, b, c\).*group them"),
-    "class numbers": (lambda: ov.Samples(X, np.arange(60) % 10), r"^y: .*got 10 classes .*pass them as floats"),
+    "many classes": (lambda: learn(ov.Samples(X, ["a", "b", "c"] * 20)), r"^y: .*3 classes \(a, b, c\).*group them"),
+    "class numbers": (lambda: learn(ov.Samples(X, np.arange(60) % 10)), r"^y: .*10 classes .*quantities as floats"),
     "two columns": (lambda: ov.Samples(X, X[:, :2]), r"^y: .*array of shape \(60, 2\)"),
     "complex": (lambda: ov.Samples(X, Y * 1j), r"^y: expected real numbers or classes, got complex"),
     "centre for y": (lambda: ov.Samples(X, True), r"^y: .*centre and standardise are passed by name"),
@@ -145,7 +145,7 @@ BAD: dict[str, tuple[Any, str]] = {
     "one column": (lambda: ov.Samples(X[:, :1], target=0), r"^target: the table has one column"),
     "teacher": (lambda: learn(ov.Samples(X, Y), teacher=LINEAR), r"^teacher: these rows carry labels"),
     "noise": (lambda: learn(ov.Samples(X, Y), label_noise=0.1), r"^label_noise: these rows have labels"),
-    "loss": (lambda: learn(ov.Samples(X, Y > 0), loss="logistic"), r"^loss: labelled rows are learned by the square"),
+    "loss": (lambda: learn(ov.Samples(X, Y), loss="logistic"), r"^loss: real labels of rows are learned by the square"),
     "no labels": (lambda: learn(ov.Samples(X)), r"^teacher: these inputs carry no labels"),
     "overlaps": (lambda: ov.Start.from_overlaps(learn(ov.Samples(X, Y)), [[1.0]]), r"^Q: a start on labelled rows"),
     "own teacher": (
@@ -398,5 +398,6 @@ def test_training_of_any_student_measures_the_loss_of_the_rows(tmp_path: Path) -
     assert result.data["error"].values[0, 0] == pytest.approx(0.5 * np.mean((outputs - data.targets) ** 2))
     again = ov.load(result.save(tmp_path / "a.nc"))
     assert again.problem == p
+    real = learn(ov.Samples(X, Y), 0.2, ov.Committee(2))
     with pytest.raises(ov.InputError, match=r"^student: theory of labelled rows is for linear students"):
-        ov.solve(p, start, [1.0])
+        ov.solve(real, ov.draw(real, 3), [1.0])

@@ -14,6 +14,7 @@ import pytest
 
 import overlaps as ov
 from contracts import cases
+from overlaps.online import micro
 from overlaps.online.meso import Chain
 from overlaps.trajectory.points import points, relabelled
 
@@ -275,7 +276,8 @@ def test_values_between_steps_are_interpolated():
 
 
 @pytest.mark.parametrize("students", [2, 40])  # 40: the blocked engine
-def test_recording_more_often_does_not_change_a_run(students):
+def test_recording_more_often_does_not_change_a_run(students, monkeypatch):
+    monkeypatch.setattr(micro, "BLOCKED_FROM", 40)
     chosen = problem(data=LEVELS, student=ov.Committee(students, readout=0.2), label_noise=0.5)
     start = ov.draw(chosen, 50, seed=0)
     for scale in (ov.sample, ov.train):

@@ -12,8 +12,8 @@ from scipy.optimize import root_scalar
 
 import overlaps as ov
 from overlaps.online import long_stretches
-from overlaps.online.exact_mean import Linear, advance_one, second_moments
 from overlaps.online.long_stretches import constant_pull, drift, geometric_sums
+from overlaps.online.second_moments import Linear, advance_one, second_moments
 
 STUDENT = ov.Committee(1, "linear")
 

@@ -91,8 +91,8 @@ def test_mean_vectors_fix_the_size():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"means": 2, "labels": 2.5}, "labels: expected 2 numbers, one per component"),
-        ({"means": 2, "labels": iter([0, 1])}, "labels: expected 2 numbers, one per component"),
+        ({"means": 2, "labels": 2.5}, "labels: expected a list of 2 numbers, one per component"),
+        ({"means": 2, "labels": iter([0])}, "labels: expected 2 numbers, one per component"),
         ({"means": [[1.0, 2.0], [1.0]]}, "means: expected an array"),
         ({"means": "three"}, "means: "),
         ({"gram": 1.0}, "gram: expected a matrix"),

@@ -17,7 +17,7 @@ from scipy.stats import t as student
 import overlaps as ov
 from overlaps.cli.experiment import Experiment, Plan
 from overlaps.data.digits import digit_labels
-from overlaps.multi_pass.training_set import training_set
+from overlaps.online.multi_pass.training_set import training_set
 
 LEVEL = 1e-4
 LINEAR = ov.Committee(1, "linear")
@@ -191,7 +191,7 @@ def test_full_batches_of_the_same_rows(method: str) -> None:
             ov.solve(q, start)
     for ask, words in (
         (lambda: ov.sample(p, start), r"^data: given its rows full-batch training leaves nothing to chance"),
-        (lambda: ov.solve(p, start, accuracy=0.1), r"^accuracy: "),
+        (lambda: ov.solve(p, start, method="stein"), r"^method: "),
         (lambda: ov.train(p, start, kernels=True), r"^kernels: "),
         (lambda: ov.full_batch.alternative(p, start), r"^data: this is for Gaussian inputs, got labelled rows"),
     ):
@@ -207,7 +207,7 @@ def test_refusals() -> None:
         (lambda: ov.train(*learn(few(), 0.3, samples=199), [1.0]), r"^samples: 199 of 120 rows leave none to test on"),
         (lambda: ov.sample(p, start, [1.0]), r"^algorithm: MultiPass has no overlap chain"),
         (lambda: ov.solve(p, start, [1.0], system="levels"), r"^system: theory of many passes has one way"),
-        (lambda: ov.solve(p, start, [1.0], accuracy=0.1), r"^accuracy: theory of many passes has one way"),
+        (lambda: ov.solve(p, start, [1.0], method="closed"), r"^method: theory of many passes has one way"),
         (lambda: ov.train(p, start, [1.0], observe=ov.spectra.Observer()), r"^observe: spectra are observed along"),
         (lambda: ov.train(p, start, [1.0], kernels=True), r"^kernels: "),
         (lambda: learn(ov.Samples(rows), 0.3, samples=40), r"^teacher: these inputs carry no labels"),
@@ -240,6 +240,8 @@ def test_a_spec_of_many_passes_runs_without_a_chain(tmp_path: Path) -> None:
         algorithm=ov.MultiPass(rate=0.2, samples=200),
     )
     experiment = Experiment(problem, Plan(size=20, last=5.0, count=4, micro_runs=4))
-    assert "meso" not in experiment.describe()
+    assert "meso: not there, rows that come back are not Gaussian inputs; micro: 4 x 100 steps" in experiment.describe()
     outcome = experiment.execute(tmp_path / "out", progress=False)
     assert sorted(outcome.results) == ["macro", "micro"]
+    assert "meso: not there" in repr(outcome) and "meso: not there" in outcome.verdict_path.read_text()
+    assert outcome.results["macro"].data.attrs["system"] == "many-passes"

@@ -64,7 +64,7 @@ def test_names_and_their_exact_constants():
         got = gaussian_equivalent(name)
         np.testing.assert_allclose([got.a, got.b, got.c], values, atol=1e-15)
         assert got.name == name and got.error < 1e-14
-    assert set(BUILT_IN) == {"sign", *ov.activations.BUILT_IN}
+    assert set(BUILT_IN) == {"sign", *ov.network.activations.BUILT_IN}
 
 
 @pytest.mark.parametrize("name", ["sign", "relu", "linear", "erf"])
@@ -81,7 +81,7 @@ def test_slopes_by_steins_lemma():
     """b = E z f(u) = sd E f'(u), each by its own function."""
     mean, sd = np.linspace(-2, 2, 9), np.linspace(0.2, 3, 9)
     for name in ("tanh", "softplus"):
-        slope = Nonlinearity("slope", ov.activations.BUILT_IN[name].derivative)
+        slope = Nonlinearity("slope", ov.network.activations.BUILT_IN[name].derivative)
         np.testing.assert_allclose(moments(name, mean, sd).b, sd * moments(slope, mean, sd).a, atol=1e-13)
 
 
@@ -317,7 +317,7 @@ def test_fields_of_a_nonlinearity_are_checked():
 def test_a_name_of_a_built_in_does_not_make_it_one():
     mine = Nonlinearity("relu", lambda u: np.maximum(u, 0) + 1)
     assert gaussian_equivalent(mine).a == pytest.approx(1 + (2 * math.pi) ** -0.5, abs=1e-14)
-    assert nonlinearity(ov.activations.BUILT_IN["relu"]) is BUILT_IN["relu"]
+    assert nonlinearity(ov.network.activations.BUILT_IN["relu"]) is BUILT_IN["relu"]
 
 
 def test_naming_a_nonlinearity_compiles_nothing():

@@ -47,7 +47,7 @@ def test_reverse_accumulation_is_the_derivative():
 
 
 def test_the_recursion_is_that_of_the_law():
-    """Without decay and batches it is `laws.finite_size_error`, written independently."""
+    """Without decay and batches it is `laws.finite_size_error`, which shares the step but goes in long stretches."""
     spectrum = ov.PowerLaw(levels=4, exponent=0.5)
     problem, start = linear(0.3, 0.0, 20, spectrum)
     exact = ExactMean(problem, start, 5.0)
@@ -139,8 +139,11 @@ def test_trials_beyond_stability_step_back():
     problem, start = linear(size=50)
     judge, times = objective(problem, start, 40.0), knot_times(40.0, 6)
     assert judge.excess(with_rate(problem, 50.0)) == np.inf
-    found = best_values(lambda rates: judge.slopes(times, rates), np.full(6, 1.9), 1e-3, 1e3)
-    assert found.excess < best_constant(lambda rate: judge.excess(with_rate(problem, rate)), 1e-3, 1e3).excess
+    found = best_values(lambda rates: judge.slopes(times, rates), np.full(6, 1.9), 1e-3, 1e3, lambda: None)
+    assert (
+        found.excess
+        < best_constant(lambda rate: judge.excess(with_rate(problem, rate)), 1e-3, 1e3, lambda: None).excess
+    )
     with pytest.raises(ov.NumericalError, match="every constant rate from 20"):
         ov.optimise(problem, start, 400, bounds=(20, 100))
 
@@ -216,7 +219,7 @@ def test_labelled_rows() -> None:
     assert ov.solve(plan.compared, start, [plan.time]).data["error"].item() == pytest.approx(plan.baseline, rel=1e-10)
     found = plan.check(runs=30, seed=0, progress=False)
     assert found.gain == pytest.approx(plan.gain, abs=0.08)  # five standard errors of 30 runs
-    with pytest.raises(ov.InputError, match="student: theory of labelled rows is for linear students"):
+    with pytest.raises(ov.InputError, match="data: optimise plans no classifiers"):
         ov.optimise(
             replace(problem, student=ov.Committee(2)), ov.draw(replace(problem, student=ov.Committee(2)), 61), 1.0
         )

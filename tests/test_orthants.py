@@ -99,7 +99,7 @@ def test_kinks_are_met_by_panels() -> None:
     C = random_covariance(rng, 2)
     exact = ov.gaussian_averages(problem("relu", 1, 1), C)
     split = ov.gaussian_averages(problem("relu", 1, 1), C, method="quadrature")
-    g = ov.activations.BUILT_IN["relu"]
+    g = ov.network.activations.BUILT_IN["relu"]
     careless = ov.Activation("careless", g.function, g.derivative)
     blind = ov.gaussian_averages(problem(careless, 1, 1), C)
     for name in ("D", "S", "dv", "error"):

@@ -268,7 +268,7 @@ def test_refusals() -> None:
         predicted_outliers(problem, point, 0)
     with pytest.raises(ov.InputError, match="block: expected at most 2, got 3"):
         bulk_edge(problem, point, 100, block=(0, 3))
-    with pytest.raises(ov.InputError, match="block: expected a pair"):
+    with pytest.raises(ov.InputError, match=r"block: expected a list of students, a pair \(i, j\), got 0"):
         bulk_edge(problem, point, 100, block=0)  # pyright: ignore[reportArgumentType]
     with pytest.raises(ov.InputError, match="size above 6"):
         bulk_edge(problem, ov.draw(problem, 6), 100)

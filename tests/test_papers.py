@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import dataclasses
+import json
+from pathlib import Path
 
 import pytest
 
@@ -61,10 +63,145 @@ def test_a_refused_figure_leaves_no_folder(tmp_path):
 
 def test_registering_refuses_what_would_be_lost():
     paper = papers.Paper("x", "title", "citation")
-    paper.claim("a", statement="s", expected="holds")(lambda quick: papers.Measurement("holds", 1.0, 0.1))
+    about = {"where": "eq. (1)", "statement": "s"}
+    paper.claim("a", **about, expected="holds")(lambda quick: papers.Measurement("holds", 1.0, 0.1))
     with pytest.raises(ov.InputError, match="already"):
-        paper.claim("a", statement="s", expected="holds")(lambda quick: papers.Measurement("holds", 1.0, 0.1))
+        paper.claim("a", **about, expected="holds")(lambda quick: papers.Measurement("holds", 1.0, 0.1))
     with pytest.raises(ov.InputError, match="did you mean 'holds'"):
-        paper.claim("b", statement="s", expected="hold")
+        paper.claim("b", **about, expected="hold")
+    with pytest.raises(ov.InputError, match="where: expected the place"):
+        paper.claim("b", where=" ", statement="s", expected="holds")
     with pytest.raises(ov.InputError, match="unknown verdict"):
         papers.Measurement("maybe", 1.0, 0.1)
+
+
+@pytest.fixture
+def example(monkeypatch):
+    """A paper with one claim of each verdict, of which the measurement can be chosen."""
+    paper = papers.Paper("example", "title", "citation")
+    found = {}
+    for name in ("holds", "fails", "cannot be told", "found here"):
+        paper.claim(name, where="eq. (1)", statement="s", expected=name)(
+            lambda quick, name=name: papers.Measurement(found.get(name, name), 1.0, 0.1)
+        )
+    monkeypatch.setitem(papers.papers(), "example", paper)
+    return found
+
+
+def test_what_cannot_be_told_is_no_contradiction(example):
+    """It is counted and named; a verdict where nothing could be told is one."""
+    report = papers.verify("example")
+    assert report.as_recorded and not report.wrong and not report.undecided
+    example["holds"] = "cannot be told"
+    report = papers.verify("example")
+    assert not report.as_recorded and not report.wrong
+    assert [row.claim.name for row in report.undecided] == ["holds"]
+    assert "--- holds: cannot be told" in repr(report) and "example holds: recorded holds" in repr(report)
+    about = json.loads(report.to_json())
+    assert about["counts"]["cannot be told"] == 2 and about["claims"][0]["where"] == "eq. (1)"
+    example["cannot be told"] = "holds"
+    assert [row.claim.name for row in papers.verify("example").wrong] == ["cannot be told"]
+    example["found here"] = "fails"
+    assert [row.claim.name for row in papers.verify("example").wrong] == ["cannot be told", "found here"]
+
+
+def test_verdicts_and_exit_codes(example, monkeypatch):
+    """A claim that cannot be told is an exit code of 1 with --strict only."""
+    from typer.testing import CliRunner
+
+    from overlaps.cli.commands import app
+
+    monkeypatch.setattr("os.cpu_count", lambda: 1)  # other processes would not know of the example
+    run = lambda *more: CliRunner().invoke(app, ["verify", "example", *more]).exit_code  # noqa: E731
+    example["holds"] = "cannot be told"
+    assert (run(), run("--strict")) == (0, 1)
+    example["holds"] = "fails"
+    assert run() == 1
+
+
+def test_a_number_says_something_only_if_a_tenth_would_show():
+    assert papers.told("holds", 1.02, 0.03) == "holds"
+    assert papers.told("holds", 0.8, 0.3) == "cannot be told"
+    assert papers.told("fails", 2.4, 0.3) == "fails"  # far off, however large the error
+    assert papers.told("holds", 2.05, 0.05, expected=2.0, errors=4.0) == "holds"
+
+
+def test_runs_are_kept_and_functions_put_back():
+    net = ov.Committee(1, "linear")
+    problem = ov.Problem(data=ov.GaussianInputs(), teacher=net, student=net, algorithm=ov.OnlineSGD(0.5))
+    start, right = ov.draw(problem, 50, seed=0), ov.sample
+    with papers.kept_runs():
+        runs = [ov.sample(problem, start, [1.0], runs=2, seed=seed, progress=False) for seed in (0, 0, 1)]
+        assert runs[0] is runs[1] and runs[0] is not runs[2]
+        assert ov.sample is not right
+    assert ov.sample is right
+
+
+def test_a_printed_formula_is_held_against_its_pin(monkeypatch):
+    """(15) with 3 for M + 1, which a claim at M = 2 cannot see, is an error of the claim."""
+    from overlaps.papers.scaling import printed
+
+    scaling = papers.paper("scaling")
+    monkeypatch.setattr(printed, "eq15", lambda M, *rest, right=printed.eq15: right(M, *rest) * (1 if M == 2 else 1.01))
+    with pytest.raises(ArithmeticError, match=r"scaling\.?.* gives 549\.\d+ in place of 543\.65"):
+        scaling.measure("escape-time", True)
+
+
+@pytest.mark.parametrize("handle", [handle for handle in papers.papers() if handle != "committee"])
+def test_printed_formulas_are_pinned(handle):
+    """Each function of a formula as printed is called by a pin, which gives its number."""
+    from importlib import import_module
+
+    for each in papers.paper(handle).pins.values():
+        for pin in each:
+            pin.check()
+    printed, pins = (vars(import_module(f"overlaps.papers.{handle}.{name}")) for name in ("printed", "pins"))
+    code = [value.__code__ for value in pins.values() if hasattr(value, "__code__")]
+    called = {name for each in code for name in each.co_names}
+    corrected = {"lemma31", "lemma32", "lemma33"}  # not printed so, and held against the library elsewhere
+    assert {name for name in printed if name.startswith(("eq", "lemma"))} - corrected <= called
+
+
+RECORD = Path(__file__).parents[1] / "docs" / "papers" / "verify.json"
+
+
+def test_the_record_of_the_documentation_is_of_these_claims():
+    """Measured in full: every claim, as it is stated now, with the recorded verdict."""
+    about = json.loads(RECORD.read_text(encoding="utf-8"))
+    rows = {(row["paper"], row["claim"]): row for row in about["claims"]}
+    assert about["complete"] and not about["quick"] and about["as_recorded"] and about["versions"]["overlaps"]
+    claims = {(handle, c.name): c for handle, p in papers.papers().items() for c in p.claims.values()}
+    assert rows.keys() == claims.keys()
+    for at, claim in claims.items():
+        row = rows[at]
+        assert (row["statement"], row["method"], row["where"]) == (claim.statement, claim.method, claim.where), at
+        assert row["recorded"] == row["found"] == claim.expected and row["date"], at
+
+
+def test_the_pages_of_papers_are_written_from_the_record():
+    """`python -m benchmarks.verdict_pages` writes them again."""
+    from benchmarks import verdict_pages
+
+    found = verdict_pages.rows(RECORD)
+    assert verdict_pages.summary(found) in (RECORD.parents[1] / "papers.md").read_text(encoding="utf-8")
+    for handle, each in papers.papers().items():
+        page = (RECORD.parent / f"{handle}.md").read_text(encoding="utf-8")
+        assert verdict_pages.claims_table(each, found) in page
+        assert all(one.where and one.statement and one.why for one in each.unclaimed) and each.unclaimed
+
+
+def test_a_mutant_of_a_formula_is_noticed_and_undone():
+    """What `python -m benchmarks.claim_mutants` does: wrong code in place, noticed by a claim, and right code again."""
+    from benchmarks import claim_mutants
+
+    function = claim_mutants.functions("overlaps.papers.scaling.printed")["eq74"]
+    right = function.__code__
+    assert claim_mutants.sites(function) > 5
+    made = claim_mutants.mutated(function, 0)
+    assert made is not None and "→" in made[1]
+    with claim_mutants.wrong(function, made[0]):
+        assert claim_mutants.noticed(["scaling eq74-worst-case"], 5.0)[:2] == (
+            "scaling eq74-worst-case",
+            "ArithmeticError",
+        )
+    assert function.__code__ is right and claim_mutants.noticed(["scaling eq74-worst-case"], 5.0)[0] == ""

@@ -11,8 +11,8 @@ import overlaps as ov
 from gaussian import hermite_grid
 from mixtures import classes, xor
 from overlaps.papers.outliers import printed
+from overlaps.spectra import PopulationBlock, population, readout_block
 from overlaps.spectra.batch import Batch
-from overlaps.spectra.population import LowRankPlusIdentity, population, readout_block
 from overlaps.spectra.span import span
 
 DATA = Path(__file__).parent / "data"
@@ -279,8 +279,8 @@ def test_refusals() -> None:
     levels = ov.GaussianMixture(means=3, spectrum=ov.PowerLaw(levels=3, exponent=1.0))
     tilted = ov.Problem(data=levels, student=ov.Softmax(3), loss="cross-entropy", algorithm=ov.OnlineSGD(1.0))
     matrix = population(problem, bare)
-    with pytest.raises(ov.InputError, match="isotropic inputs, got 3 levels"):
-        population(tilted, ov.draw(tilted, 12))
+    with pytest.raises(ov.InputError, match="not isotropic need weights, this start has overlaps only"):
+        population(tilted, ov.Start.from_overlaps(tilted, Q=np.full((3, 3, 3), np.eye(3)) / 3, size=60))
     with pytest.raises(ov.InputError, match="unknown kind 'hesian'; did you mean 'hessian'"):
         population(problem, point, "hesian")  # pyright: ignore[reportArgumentType]
     with pytest.raises(ov.InputError, match="no second layer"):
@@ -292,7 +292,7 @@ def test_refusals() -> None:
     with pytest.raises(ov.InputError, match="need weights, this start has overlaps only"):
         matrix.block(0).dense()
     with pytest.raises(ov.InputError, match="not zero"):
-        LowRankPlusIdentity(np.eye(2), 0.0, None, None).alignment([0.0, 0.0], 1)
+        PopulationBlock(np.eye(2), 0.0, None, None).alignment([0.0, 0.0], 1)
     noisy = ov.Problem(
         data=ov.GaussianInputs(), teacher=ov.Committee(1), student=ov.Committee(1), algorithm=ov.OnlineSGD(1.0),
         label_noise=0.1,

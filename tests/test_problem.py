@@ -38,7 +38,7 @@ def spectra(draw: st.DrawFn) -> Any:
 @st.composite
 def committees(draw: st.DrawFn, student: bool) -> ov.Committee:
     units = draw(st.integers(1, 5))
-    name = draw(st.sampled_from(sorted(ov.activations.BUILT_IN)))
+    name = draw(st.sampled_from(sorted(ov.network.activations.BUILT_IN)))
     readout = draw(numbers | st.lists(numbers, min_size=units, max_size=units))
     return ov.Committee(units, name, readout, draw(st.booleans()) if student else False)
 
@@ -209,7 +209,7 @@ def test_teachers_do_not_learn() -> None:
 def test_equal_problems_are_equal_and_hash_alike() -> None:
     """Arrays and lists, names and built-in objects: different ways to say the same."""
     a = problem(readout=np.array([1.0, 2.0]), spectrum=ov.Spectrum(np.array([1.0, 2.0])))
-    b = problem(ov.activations.BUILT_IN["erf"], readout=[1, 2], spectrum=ov.Spectrum([1, 2], [0.5, 0.5]))
+    b = problem(ov.network.activations.BUILT_IN["erf"], readout=[1, 2], spectrum=ov.Spectrum([1, 2], [0.5, 0.5]))
     assert a == b and hash(a) == hash(b)
     assert a != problem(readout=[2.0, 1.0], spectrum=ov.Spectrum([1.0, 2.0]))
     assert len({a, b, problem()}) == 2

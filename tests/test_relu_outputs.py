@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from mixtures import xor
 from overlaps.averages import LossQuadrature, relu_independent, relu_outputs
-from overlaps.averages.relu_outputs import ReluOutputs, known_averages
+from overlaps.averages.relu_outputs import ReluOutputs, _factor, known_averages
 
 Array = NDArray[np.float64]
 
@@ -36,16 +38,43 @@ def test_independent_fields() -> None:
         joint, value = np.outer(p, q), logistic(v[0] * g[:, None] + v[1] * h)
         positive = [(joint * value)[g > 0].sum(), (joint * value)[:, h > 0].sum()]
         product = [(joint * value * g[:, None]).sum(), (joint * value * h).sum()]
-        ours = relu_independent.averages(logistic, np.array(mean), np.array(sd), v)
-        np.testing.assert_allclose(ours, [positive, product], atol=1e-6)
+        ours = relu_independent.averages(logistic, np.diag(np.square(sd)), np.array(mean), v)
+        np.testing.assert_allclose([ours.positive, ours.product], [positive, product], atol=1e-6)
+        known = known_averages(np.diag(np.square(sd)), np.array(mean), v)
+        np.testing.assert_allclose([ours.output, ours.square], [known.output, known.product], atol=1e-12)
+
+
+def test_first_order_in_correlations() -> None:
+    """Averages of three weakly correlated units by panels, and of lines in closed form: differences of both signs of ρ.
+
+    What the first order leaves out is of second order, so that symmetric differences are right to third.
+    """
+    rng = np.random.default_rng(8)
+    mean, sd, v, small = rng.standard_normal(3), rng.uniform(0.5, 1.5, 3), np.array([1.3, -0.8, 0.6]), 0.02
+    R = np.array([[0.0, 1.0, -0.7], [1.0, 0.0, 0.4], [-0.7, 0.4, 0.0]])
+    p, none = xor(3), np.zeros(0)
+    exact = LossQuadrature(p, none).finer()
+    assert exact is not None
+    labels = p.data.components.labels
+    c = int(np.flatnonzero(labels == 0)[0])  # of label 0, whose slope is the logistic function
+    (up, line_up), (down, line_down) = (
+        (exact.each(np.repeat(C[None], 4, 0), v, np.repeat(mean[:, None], 4, 1))[c], known_averages(C, mean, v))
+        for C in (np.outer(sd, sd) * (np.eye(3) + sign * small * R) for sign in (1.0, -1.0))
+    )
+    ours = relu_independent.averages(logistic, np.outer(sd, sd) * (np.eye(3) + R), mean, v)
+    change = [(up.E[:, 0] - down.E[:, 0]) / v, up.dv - down.dv, line_up.output - line_down.output]
+    change.append(line_up.product - line_down.product)
+    expected = np.array(change) / (2 * small)
+    found = [ours.positive_first, ours.product_first, ours.output_first, ours.square_first]
+    np.testing.assert_allclose(found, expected, atol=5e-4 * np.abs(expected).max())
 
 
 def test_fields_without_variance_are_what_they_are() -> None:
     """A field that does not vary is its mean; so is the output where none does."""
     mean, v = np.array([0.4, -0.3]), np.array([1.0, 2.0])
-    positive, product = relu_independent.averages(logistic, mean, np.zeros(2), v)
+    near = relu_independent.averages(logistic, np.zeros((2, 2)), mean, v)
     value = float(logistic(np.array(0.4)))
-    np.testing.assert_allclose([positive, product], [[value, 0.0], [0.4 * value, 0.0]], atol=1e-6)
+    np.testing.assert_allclose([near.positive, near.product], [[value, 0.0], [0.4 * value, 0.0]], atol=1e-6)
 
 
 def test_known_averages_are_those_of_points() -> None:
@@ -67,8 +96,8 @@ def errors(how: ReluOutputs, exact: LossQuadrature, states: list[tuple[Array, Ar
     return np.array([np.sqrt(np.mean(np.concatenate(part) ** 2)) for part in apart])
 
 
-def test_a_control_variate_helps_and_a_wrong_one_does_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three weakly correlated units, against panels; with a wrong expectation the averages are those of no rule."""
+def test_control_variates_help_and_wrong_ones_do_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Three weakly correlated units, against panels; with wrong expectations the averages are those of no rule."""
     rng = np.random.default_rng(5)
     p, none = xor(3), np.zeros(0)
     exact, how = LossQuadrature(p, none), ReluOutputs(p, none, 7)
@@ -76,11 +105,37 @@ def test_a_control_variate_helps_and_a_wrong_one_does_not(monkeypatch: pytest.Mo
     for _ in range(4):
         A = rng.standard_normal((3, 100)) / 3
         states.append((A @ A.T, rng.standard_normal(3), 0.3 * rng.standard_normal((3, 4))))
-    with_control = errors(how, exact, states)
+    with_both = errors(how, exact, states)
     true = relu_independent.averages
+
+    def first_order_alone_lost(*at: Any) -> relu_independent.Independent:
+        return replaced(true(*at), ("positive_first", "product_first"), 1.5)
+
+    def all_wrong(*at: Any) -> relu_independent.Independent:
+        return replaced(true(*at), ("positive", "product"), 1.02)
+
+    for wrong, times in ((first_order_alone_lost, 3), (all_wrong, 10)):
+        with monkeypatch.context() as patch:
+            patch.setattr(relu_independent, "averages", wrong)
+            assert np.all(errors(how, exact, states) > times * with_both)
+    # correlations that are said to be none leave the first order without variance, and with it without use
     with monkeypatch.context() as patch:
-        patch.setattr(relu_outputs, "_corrected", lambda y, _x, _exact: y.sum(0))
-        assert np.all(with_control < 0.5 * errors(how, exact, states))
-    with monkeypatch.context() as patch:
-        patch.setattr(relu_independent, "averages", lambda *at: tuple(1.02 * part for part in true(*at)))
-        assert np.all(errors(how, exact, states) > 10 * with_control)
+        patch.setattr(relu_outputs, "_factor", lambda C, sd: _factor(C, sd)._replace(correlations=np.zeros_like(C)))
+        assert np.all(with_both < [0.9, 0.5] * errors(how, exact, states))
+
+
+def replaced(near: relu_independent.Independent, names: tuple[str, ...], factor: float) -> relu_independent.Independent:
+    """With these averages wrong by a factor."""
+    return near._replace(**{name: factor * getattr(near, name) for name in names})
+
+
+def test_a_table_is_as_good_as_the_loss() -> None:
+    """ℓ' and ℓ'' between and beyond the places of the table; a loss that no table serves has an empty one."""
+    from overlaps.averages.relu_outputs import _looked_up, tabulated
+    from overlaps.network.losses.logistic import bend, slope
+
+    how = ReluOutputs(xor(5), np.zeros(0))
+    f = np.concatenate([np.random.default_rng(9).uniform(-12, 12, 500), [-80.0, 80.0]])
+    for y in (0.0, 1.0):
+        ours = _looked_up(*how.parts[1:], y, tabulated("logistic", y), f)
+        np.testing.assert_allclose(ours, [[slope(x, y) for x in f], [bend(x, y) for x in f]], atol=1e-7)

@@ -60,7 +60,7 @@ def test_rows_of_the_digits() -> None:
 
 
 def test_limits_and_refusals() -> None:
-    noise = DATA.unexplained / (1 - 61 / 1797)
+    noise = DATA.unexplained / (1 - 62 / 1797)
     assert ov.laws.ridge_error(DATA, 1e9)[0] == pytest.approx(noise / 2)
     assert ov.laws.ridge_error(DATA, 122)[0] == pytest.approx(noise)  # n = 2 N
     assert ov.laws.ridge_error(DATA, 100, 1e9)[0] == pytest.approx(0.5 * np.mean(DATA.targets**2), rel=1e-3)  # pyright: ignore

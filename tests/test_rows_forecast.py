@@ -12,6 +12,7 @@ import xarray as xr
 
 import overlaps as ov
 from command import command
+from notebooks import shown
 from overlaps.plan.rows_task import Estimates, RowsTask
 from overlaps.plan.trust import one_pass
 
@@ -53,6 +54,17 @@ def test_the_bootstrap_has_the_spread_of_the_estimates() -> None:
     spread = np.std([e.fresh.errors(RATES)[AT] for e in TABLES], axis=0)
     guesses = [np.std([t.errors(RATES)[AT] for t in e.resampled(30, 0)], axis=0) for e in TABLES[:12]]
     assert np.mean(guesses, axis=0) == pytest.approx(spread, rel=0.35)
+
+
+def test_merged_levels_have_the_spread_of_all() -> None:
+    """Of resamples of a table with more columns than are followed one by one."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((1500, 1100)) / np.sqrt(np.arange(1, 1101))
+    tasks = Estimates(rows, rows[:, 0] + rng.standard_normal(1500)).resampled(8, 0)
+    rates = np.full(2000, 0.2)
+    every, merged = np.array([[t.errors(rates)[-1], t.rough_errors(rates)[-1]] for t in tasks]).T
+    assert merged == pytest.approx(every, rel=5e-3) and merged.std() == pytest.approx(every.std(), rel=0.1)
+    assert not np.array_equal(merged, every)
 
 
 TABLES = [estimates(100, seed) for seed in range(150)]
@@ -109,6 +121,7 @@ def test_forecast_of_digits(forecast_of_digits: Any, tmp_path: Path) -> None:
     assert found.floor < found.more < float(found.curves["error_plan"][-1]) < float(found.curves["error_constant"][-1])
     held = found.trust.held_out
     assert abs(held.deviation) < 4 * held.standard_error
+    assert "<img" in shown(found)
     text = repr(found)
     assert "verdict: theory may be trusted within" in text and "rows held out" in text
     paths = found.write(tmp_path)

@@ -77,3 +77,15 @@ def test_slow_rate_is_that_of_a_linear_student() -> None:
     problem = plateau_claims._first_order(2, 4)
     slow = ov.laws.decay_rates(problem)[:, 0]
     np.testing.assert_allclose(slow, 2 * late_claims.slow_rate(problem) * problem.data.eigenvalues, rtol=1e-12)
+
+
+def test_printed_formulas_in_numbers() -> None:
+    """At M = 3 and 4, where a slip shows, from the text: (15), (98), (115), rates of (17)."""
+    # π/.2 √4.9 7.1^1.5/(1.1·1.1)
+    assert printed.eq15(3, 0.1, (1.0, 0.1), (1.2, 0.2)) == pytest.approx(543.651, abs=0.001)
+    # 3.9·.6/(8π·6·(.5 − .01)^1.5)
+    assert printed.eq115(3, 0.5, 0.1) == pytest.approx(0.045241, abs=1e-6)
+    # T₂/T = 2; inside: 4/1.2·2 − 1 = 17/3, so that R = 2/√(4/1.2·17/3) and Q = 6/17
+    assert printed.eq98(2, 4, (1.0, 0.2, 2.0)) == pytest.approx((0.460179, 0.352941), abs=1e-6)
+    # a = 2√3·.25/(9π) times 2 ∓ √3
+    assert printed.eq17_rates(3, 0.25) == pytest.approx((0.0082071, 0.1143104), abs=1e-6)

@@ -220,7 +220,7 @@ def test_each_component_by_itself(activation: str) -> None:
     rng = np.random.default_rng(11)
     p = taught(activation, 1, 1, label_noise=0.2)
     u, v, means = np.array([0.8]), np.array([1.3]), rng.standard_normal((2, 2))
-    closed, kinks = method_for(p, u), [ov.activations.BUILT_IN[activation].kinks] * 2
+    closed, kinks = method_for(p, u), [ov.network.activations.BUILT_IN[activation].kinks] * 2
     assert isinstance(closed, ClosedForm)
     generic = LossQuadrature(p, u, FieldRule(kinks, 6))
     C = np.array([random_covariance(rng, 2), random_covariance(rng, 2, 2.0)])

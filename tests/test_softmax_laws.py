@@ -208,7 +208,35 @@ def test_refusals(call, says):
         call()
 
 
-def test_softmax_says_where_rounding_hides_the_minimum():
+@pytest.mark.parametrize("decay", [1e-3, 1e-6, 4.4e-11])
+def test_the_minimum_is_that_of_more_digits(decay: float) -> None:
+    """Up to the least decay that is taken, against Newton steps in extended precision."""
+    x, p = np.array([0.3, -1.2, 0.8]).astype(np.longdouble), np.array([0.2, 0.3, 0.5]).astype(np.longdouble)
+    found = softmax_fixed_point(np.outer(x, x).astype(float), p.astype(float), decay)
+    w = found[:, 0] / x[0]
+    for _ in range(20):
+        slope, curvature = decay * w, decay * np.eye(3, dtype=np.longdouble)
+        for c in range(3):
+            shares = np.exp(w * x[c] - (w * x[c]).max())
+            shares /= shares.sum()
+            slope += p[c] * x[c] * np.where(np.arange(3) == c, shares - 1, shares)
+            slope[c] -= p[c] * x[c] * (shares[c] - 1 + np.delete(shares, c).sum())  # 1 - share keeps its digits
+            curvature += p[c] * x[c] ** 2 * (np.diag(shares) - np.outer(shares, shares))
+        w = w - eliminated(curvature, slope)
+    np.testing.assert_allclose(found, np.outer(w, x).astype(float), rtol=0, atol=1e-10 * np.abs(found).max())
+
+
+def eliminated(matrix: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Gauss' elimination, which NumPy's solver does in double precision alone."""
+    rows = np.column_stack([matrix, right])
+    for i in range(len(rows)):
+        rows[i] = rows[i] / rows[i, i]
+        for j in set(range(len(rows))) - {i}:
+            rows[j] = rows[j] - rows[j, i] * rows[i]
+    return rows[:, -1]
+
+
+def test_softmax_refuses_a_decay_where_rounding_hides_the_minimum():
     line = np.array([[0.3], [-1.2], [0.8]])
-    with pytest.raises(ov.NumericalError, match="larger decay"):
+    with pytest.raises(ov.InputError, match=r"decay: expected at least 4\.3e-11"):
         softmax_fixed_point(line @ line.T, [0.2, 0.3, 0.5], 1e-11)

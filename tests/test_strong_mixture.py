@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.special import erf
-from tqdm.auto import tqdm
 
 import overlaps as ov
 from manifolds import DATA, apart, hidden, reference, rms
@@ -237,7 +236,7 @@ def test_covariance_of_the_fast_means() -> None:
     runs = ov.train(problem, start, times, runs=400, seed=1, progress=False).data["m"].values
     for i, time in enumerate(times):
         solution = _Run(problem, start, method_for(problem, start.u), 1e-6, Budget())  # type: ignore[arg-type]
-        solution.follow(times[i : i + 1], 0.5, tqdm(disable=True))
+        solution.follow(times[i : i + 1], 0.5)
         M = solution.drift.unpack(solution.solver.y)[2]
         seen = np.cov(runs[:, i].transpose(0, 2, 1).reshape(400, -1).T)
         assert apart(seen, M) < 0.15 * np.abs(M).max(), time

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 from overlaps import algorithms
-from overlaps.activations import BUILT_IN as ACTIVATIONS
 from overlaps.data import models
 from overlaps.interface.folder import modules
-from overlaps.losses import BUILT_IN as LOSSES
+from overlaps.network.activations import BUILT_IN as ACTIVATIONS
+from overlaps.network.losses import BUILT_IN as LOSSES
 from overlaps.problem.statement import ROLES
 from overlaps.trajectory.points import points, relabelled
 

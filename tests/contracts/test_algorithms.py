@@ -145,7 +145,7 @@ def many_passes_at_two_scales(algorithm: Any) -> None:
 SCALES = {
     "online.macro": one_pass_training_at_three_scales,
     "full_batch.engine": full_batches_at_three_scales,
-    "multi_pass.engine": many_passes_at_two_scales,
+    "online.multi_pass.engine": many_passes_at_two_scales,
 }
 
 

@@ -121,7 +121,7 @@ def test_samples_have_the_statistics_of_the_population(name: str) -> None:
         parts = weights[mine] / share
         along = X[here] @ directions.T
         first = parts @ means[mine] @ directions.T
-        second = parts @ (variances[mine][:, None] * (directions**2 @ omega) + (means[mine] @ directions.T) ** 2)
+        second = parts @ (along_directions(data, directions, omega)[mine] + (means[mine] @ directions.T) ** 2)
         slack = N**-0.5 * second if data.reads_latent else 0.0
         scores += [*z(along, first), *z(along**2, second, slack)]
         length = parts @ (variances[mine] * omega.sum() + (means[mine] ** 2).sum(1))
@@ -129,6 +129,16 @@ def test_samples_have_the_statistics_of_the_population(name: str) -> None:
     limit = norm.isf(LEVEL / 2 / (len(scores) + len(total)))
     worst = float(np.abs([*scores, *total]).max())
     assert worst < limit, f"{worst:.1f} standard errors from what the model says; {limit:.1f} are allowed"
+
+
+def along_directions(data: Any, directions: np.ndarray, omega: np.ndarray) -> np.ndarray:
+    """Variance of the inputs of each component along directions (n, N) in the eigenbasis, (components, n)."""
+    if isinstance(data, ov.GaussianClasses):
+        basis = data.turned(np.eye(data.size))
+        return np.array([np.diag(directions @ basis.T @ matrix @ basis @ directions.T) for matrix in data.matrices])
+    if not data.one_covariance:
+        return np.repeat(data.component_eigenvalues, data.dimensions(omega.size), axis=1) @ directions.T**2
+    return data.components.variances[:, None] * (directions**2 @ omega)
 
 
 def z(samples: np.ndarray, expected: Any, slack: Any = 0.0) -> np.ndarray:
@@ -167,6 +177,15 @@ def test_the_three_scales_agree(name: str) -> None:
         with pytest.raises(ov.InputError, match=r"^data: .*use train"):
             ov.sample(p, ov.draw(p, size_of(data, 40)), [1.0])
         tends_to_theory(p, ov.train, size_of(data, 256), runs=30, times=(0.5, 2.0))
+    elif not data.commuting:
+        with pytest.raises(ov.InputError, match=r"^data: covariances that do not commute .*use train"):
+            ov.sample(p, ov.draw(p, size_of(data, 40)), [1.0])
+        tends_to_theory(p, ov.train, data.size, runs=200, times=(0.5, 2.0))
+    elif p.classifies_rows:  # theory against training: test_classified_rows.py
+        with pytest.raises(ov.InputError, match=r"^data: theory takes each class .*use train or solve"):
+            ov.sample(p, ov.draw(p, data.size), [1.0])
+        for result in (ov.solve(p, ov.draw(p, data.size), [1.0]), ov.train(p, ov.draw(p, data.size), [1.0], runs=2)):
+            assert np.isfinite(result.data["confusion"]).all() and result.data["error"].values.min() > 0
     elif data.targets is not None:  # labelled rows: theory is for linear students, see test_labelled_rows.py
         with pytest.raises(ov.InputError, match=r"^student: theory of labelled rows is for linear students"):
             ov.solve(p, ov.draw(p, data.size), [1.0])

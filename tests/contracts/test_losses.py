@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import overlaps as ov
-from overlaps.losses import CrossEntropy, OutputLoss
+from overlaps.network.losses import CrossEntropy, OutputLoss
 from problems import random_covariance
 
 from .cases import LOSSES, assert_same, equal_in_law, round_trip, tends_to_theory, with_loss

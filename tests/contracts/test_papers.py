@@ -10,8 +10,8 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 from figures import made, words
-from overlaps.papers import papers
-from overlaps.papers.ledger import VERDICTS
+from overlaps.papers import broken, kept_runs, papers
+from overlaps.papers.ledger import UNDECIDED, VERDICTS
 
 CLAIMS = [(handle, name) for handle, paper in papers().items() for name in paper.claims]
 FIGURES = [(handle, name) for handle, paper in papers().items() for name in paper.figures]
@@ -25,12 +25,19 @@ def test_papers_are_complete(handle: str) -> None:
 
 @pytest.mark.parametrize(("handle", "name"), CLAIMS, ids=lambda part: part)
 def test_claims_are_as_recorded(handle: str, name: str) -> None:
-    claim = papers()[handle].claims[name]
-    assert claim.statement and claim.expected in VERDICTS
+    """And come out otherwise with a wrong formula, which is compared with the same runs."""
+    paper = papers()[handle]
+    claim = paper.claims[name]
+    assert claim.where and claim.statement and claim.expected in VERDICTS
     assert claim.method.endswith("."), "the docstring of its function says in one sentence how it is measured"
-    measured = claim.measure(True)
-    assert measured.verdict == claim.expected, measured
-    assert np.isfinite(measured.value) and 0 <= measured.error < np.inf
+    assert paper.controls.get(name), "every claim has a wrong formula that it notices, in the controls of its paper"
+    with kept_runs():
+        measured = claim.measure(True)
+        assert measured.verdict in (claim.expected, UNDECIDED), measured
+        assert np.isfinite(measured.value) and 0 <= measured.error < np.inf
+        for control in paper.controls[name]:
+            noticed = broken(paper, name, control)
+            assert noticed.verdict not in (claim.expected, UNDECIDED), (control.words, noticed)
 
 
 @pytest.mark.parametrize(("handle", "name"), FIGURES, ids=lambda part: part)

@@ -279,6 +279,45 @@ def test_optimise_refuses_all_but_one_pass_training(on: str) -> None:
                 ov.optimise(problem, drawn(problem), 1.0)
 
 
+ROWS = {"beyond_gaussian"}  # what it answers is in test_beyond_gaussian
+
+
+@pytest.mark.parametrize("on", DATA)
+@pytest.mark.filterwarnings("ignore")
+def test_beyond_gaussian_is_for_one_pass_training_on_classes(on: str) -> None:
+    for algorithm in ONE_OF_EACH.values():
+        problem = answer(lambda algorithm=algorithm: build(algorithm, DATA[on]))
+        if problem is None:
+            continue
+        start = drawn(problem)
+        if problem.classifies_rows and algorithm.engine == ov.OnlineSGD.engine and algorithm.draws_samples:
+            parting = ov.beyond_gaussian(problem, start, [0.5, 1.0], runs=4, progress=False)
+            assert np.isfinite(parting.errors).all()
+        else:
+            with pytest.raises(ov.InputError, match=r"^(problem|algorithm|data|times): "):
+                ov.beyond_gaussian(problem, start, [0.5, 1.0], runs=4, progress=False)
+
+
+MANY = {"sweep"}
+
+
+@pytest.mark.parametrize("on", DATA)
+@pytest.mark.filterwarnings("ignore")
+def test_cells_of_a_sweep_are_what_train_gives(on: str) -> None:
+    """Bit by bit under every algorithm, or with the reason that training is refused for."""
+    for kind, algorithm in ONE_OF_EACH.items():
+        problem = answer(lambda algorithm=algorithm: build(algorithm, DATA[on]))
+        if problem is None:
+            continue
+        times, size = None if kind == "FullBatch" else [0.0, 0.5], size_of(problem.data, 40)
+        cell = ov.sweep(problem, {"size": [size]}, times=times, scales="micro", runs=2, workers=1, progress=False)
+        start = answer(lambda problem=problem, size=size: ov.draw(problem, size, seed=0))
+        run = answer(lambda p=problem, s=start, t=times: ov.train(p, s, t, runs=2, seed=0, progress=False))
+        assert (cell.counts == {"done": 1}) == (run is not None), f"{kind} on {on}: {cell.reasons}"
+        if run is not None:
+            np.testing.assert_array_equal(cell.data["Q"].values.ravel(), run.data["Q"].values.ravel())
+
+
 def test_all_public_functions_are_here() -> None:
     """A function that takes a problem and is in no table has no contract."""
-    assert found() == {*LAWS, *PROPERTIES, *SIMULATIONS, *SCALES, *ONLINE}
+    assert found() == {*LAWS, *PROPERTIES, *SIMULATIONS, *SCALES, *ONLINE, *ROWS, *MANY}

@@ -33,7 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..interface.checks import array, number, whole
-from ..interface.errors import InputError, unknown
+from ..interface.errors import InputError, shown, unknown
 from .schedules import TimeDependent, rate_or_schedule
 from .schedules.definition import as_schedule
 from .update import Update
@@ -113,7 +113,7 @@ class FullBatch:
 
     def _check_batch(self) -> None:
         if not isinstance(self.replacement, (bool, np.bool_)):
-            raise InputError(f"replacement: expected True or False, got {self.replacement!r}")
+            raise InputError(f"replacement: expected True or False, got {shown(self.replacement)}")
         object.__setattr__(self, "replacement", bool(self.replacement))
         if self.batch is None:
             if self.replacement:
@@ -129,12 +129,20 @@ class FullBatch:
             )
 
     def check_problem(self, data: Any, trains_readout: bool) -> None:
-        """Refuse inputs that are neither Gaussian nor rows with labels, and a trained readout."""
+        """Refuse inputs that are neither Gaussian nor rows with labels, covariances that differ in their eigenvectors,
+        and a trained readout.
+        """
         if not data.is_gaussian and not (data.labelled and data.table is not None):
             raise InputError(
                 f"algorithm: FullBatch needs Gaussian inputs or labelled rows, got {type(data).__name__}; use "
                 "GaussianMixture, GaussianInputs (of a data set: GaussianInputs(Spectrum.from_data(...))) or "
                 "Samples(X, y), or OnlineSGD"
+            )
+        if not data.commuting:
+            raise InputError(
+                "covariances: FullBatch needs covariances that commute, since its theory and its runs take the inputs "
+                "apart into the eigenvectors that all share, got some that do not; use OnlineSGD, or one covariance "
+                "for all components"
             )
         if trains_readout:
             raise InputError(
@@ -223,7 +231,7 @@ def _kernels(given: Any, T: int) -> tuple[tuple[float, ...], tuple[tuple[float, 
     try:
         first, history = given
     except (TypeError, ValueError):
-        raise InputError(f"method: expected a name or two kernels (λ, Λ), got {given!r:.80}") from None
+        raise InputError(f"method: expected a name or two kernels (λ, Λ), got {shown(given)}") from None
     first, history = array("method: λ", first, (T,)), array("method: Λ", history, (T, T))
     wrong = np.argwhere(np.tril(history) != 0)
     if wrong.size:

@@ -48,7 +48,11 @@ class MultiPass:
     memory: float | None = None
     shuffle: int = 0
 
-    engine: ClassVar[tuple[str, str, str]] = ("multi_pass.engine", "multi_pass.engine", "multi_pass.engine")
+    engine: ClassVar[tuple[str, str, str]] = (
+        "online.multi_pass.engine",
+        "online.multi_pass.engine",
+        "online.multi_pass.engine",
+    )
     draws_samples: ClassVar[bool] = True
     readout_rate: ClassVar[None] = None
     times_are_steps: ClassVar[bool] = False

@@ -86,12 +86,7 @@ class OnePass:
     times_are_steps = False
 
     def check_problem(self, data: Any, trains_readout: bool) -> None:
-        """Refuse inputs, or a student, that the algorithm does not take."""
-        if not data.one_covariance:
-            raise InputError(
-                "variance: one per component and level is for FullBatch; the online equations take one covariance "
-                "for all components, times a variance of each: give one number per component"
-            )
+        """Refuse inputs, or a student, that the algorithm does not take; here there are none."""
 
     def extent(self, size: int, first: float, last: float) -> tuple[int, str]:
         """Steps of a run to the time `last` at a size, and in words what is recorded."""

@@ -21,11 +21,12 @@ A way to evaluate them is a `Method`, made by `method_for`:
                             refinements of each other may share an error; these do not, so twice their difference is
                             the error to state
     how.finer()             more accurate, or None at the end of the budget
+    how.drawn(i)            of random points: the same averages by the i-th of many independent sets
     how.coarser()           less accurate and cheaper
     how.name                what it is, in words
     how.default_accuracy    the relative accuracy to ask for where the user names none
     how.gain                what a refinement gains at least on an integrand whose kinks are known; 1 for random points,
-                            whose errors are random: one difference may be small by chance
+                            whose errors are random: they are judged by how independent sets of them differ
     how.jumps               whether averages jump a little when fields move, so that high-order steps do not pay
 """
 
@@ -33,16 +34,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..interface.checks import array, positive
-from ..interface.errors import InputError
-from ..problem.network import Committee
+from ..interface.checks import array, checked, positive
+from ..interface.errors import InputError, NumericalError, shown
+from ..network.architectures import Committee
 from ..problem.statement import Problem
 from .closed import FAMILIES, ClosedForm
 from .quadrature import LossQuadrature
+from .random_sets import MANY, RandomPoints, half_width, set_of
 from .relu_outputs import ReluOutputs
 from .result import Averages
 from .square_quadrature import SquareQuadrature
@@ -51,29 +54,46 @@ from .sum_form import SumForm
 Method = ClosedForm | SumForm | SquareQuadrature | LossQuadrature
 
 
-def method_for(problem: Problem, teacher_readout: NDArray[np.float64], force: str = "auto") -> Method:
-    """The way to evaluate the averages of `problem`: ``"auto"``, or force ``"closed"`` or ``"quadrature"``."""
+def method_for(
+    problem: Problem, teacher_readout: NDArray[np.float64], force: str = "auto", accuracy: float = 0.0
+) -> Method:
+    """The way to evaluate the averages of `problem`: ``"auto"``, or force ``"closed"`` or ``"quadrature"``.
+
+    accuracy: what is enough, as far as that decides; the best there is if it is left out.
+    """
     if force not in ("auto", "closed", "quadrature"):
-        raise InputError(f"method: expected 'auto', 'closed' or 'quadrature', got {force!r}")
-    student, teacher = problem.student, problem.teacher
-    kind = ReluOutputs if ReluOutputs.serves(problem) else LossQuadrature
-    way: Method = kind(problem, teacher_readout)
-    if isinstance(student, Committee) and teacher is not None and problem.loss == "square":
-        if student.g == teacher.g and student.activation in FAMILIES and force != "quadrature":
-            way = ClosedForm(student.g.name, teacher_readout, problem.label_noise, components=problem.data.components)
-        elif not problem.data.has_means:
-            if force != "quadrature" and SumForm.serves(student.g, teacher.g):
-                noise, components = problem.label_noise, problem.data.components
-                way = SumForm(student.g, teacher.g, teacher_readout, noise, components)
-            elif problem.data.components.weights.size == 1:
-                way = SquareQuadrature(problem, teacher_readout)
+        raise InputError(f"method: expected 'auto', 'closed' or 'quadrature', got {shown(force)}")
+    way = None if force == "quadrature" else _closed_form(problem, teacher_readout)
     if force == "closed" and not (isinstance(way, ClosedForm) or (isinstance(way, SumForm) and way.exact)):
         raise InputError(
             f"method: no closed form for the {problem.loss!r} loss with {problem.describe_networks()} (there is one "
             f"for the square loss of a student and a teacher with one activation: {', '.join(FAMILIES)}); use "
             "method='quadrature'"
         )
-    return way
+    if way is not None:
+        return way
+    square = isinstance(problem.student, Committee) and problem.teacher is not None and problem.loss == "square"
+    if square and not problem.data.has_means and problem.data.components.weights.size == 1:
+        return SquareQuadrature(problem, teacher_readout)
+    kind = ReluOutputs if ReluOutputs.serves(problem, accuracy) else LossQuadrature
+    return kind(problem, teacher_readout)
+
+
+def _closed_form(problem: Problem, teacher_readout: NDArray[np.float64]) -> ClosedForm | SumForm | None:
+    """The averages of the square loss in closed form, of the activations or of sums of error functions for them."""
+    student, teacher, data = problem.student, problem.teacher, problem.data
+    if not isinstance(student, Committee) or teacher is None or problem.loss != "square":
+        return None
+    if student.g == teacher.g and student.activation in FAMILIES:
+        return ClosedForm(student.g.name, teacher_readout, problem.label_noise, components=data.components)
+    if not data.has_means and SumForm.serves(student.g, teacher.g):
+        return SumForm(student.g, teacher.g, teacher_readout, problem.label_noise, data.components)
+    return None
+
+
+def is_random(how: Method) -> TypeGuard[RandomPoints]:
+    """Whether these averages are of random points, and so one of many independent sets."""
+    return how.gain <= 1
 
 
 @dataclass(frozen=True)
@@ -84,6 +104,7 @@ class GaussianAverages(Averages):
     accuracy: dict[str, float] = field(default_factory=dict)
 
 
+@checked
 def gaussian_averages(
     problem: Problem,
     covariance: ArrayLike,
@@ -105,11 +126,12 @@ def gaussian_averages(
     Returns
     -------
     D (K, K+M), S (K, K), dv (K,), error, E (K, P), with `method` and, per quantity, the measured `accuracy`:
-    twice the largest difference to an independent rule (for random points: to three others).
+    twice the largest difference to an independent rule; random points are averaged over `random_sets`, and have theirs.
     """
     if problem.learns_rows:
         raise InputError(
-            "data: labels of rows have no Gaussian average; use those of problem.linear_equivalent, which theory takes"
+            "data: labels of rows have no Gaussian average; use those of problem.linear_equivalent, or of a classifier "
+            "problem.class_equivalent, which theory takes"
         )
     if not problem.data.one_covariance:
         raise InputError(
@@ -127,18 +149,22 @@ def gaussian_averages(
             f"means: the inputs have {components} means; give those of the fields, ({k + m}, {components})"
         )
     at = np.zeros((k + m, 0)) if means is None else array("means", means, (k + m, components))
-    rules = [how.check()]
-    if how.gain <= 1:  # the error of random points is random: one difference may be small by chance
-        rules += [how.coarser(), how.coarser().check()]
-    fine, others = how(c, v, at), [rule(c, v, at) for rule in rules]
+    rules: list[Method] = [set_of(how, i) for i in range(MANY)] if is_random(how) else [how, how.check()]
+    with np.errstate(over="ignore", invalid="ignore"):  # told below
+        found, random = [rule(c, v, at) for rule in rules], len(rules) > 2
     # a covariance that is singular but for rounding does not tell its factor, and with it the fields, better than this
     least = 1e-15 if isinstance(how, (ClosedForm, SumForm)) or not _is_singular(c) else 1e-8
     accuracy: dict[str, float] = {}
+    values: dict[str, NDArray[np.float64]] = {}
     for name in ("D", "S", "dv", "error", "E"):
-        x = np.asarray(getattr(fine, name))
-        differences = [float(np.abs(x - np.asarray(getattr(other, name))).max(initial=0.0)) for other in others]
-        accuracy[name] = max(least * max(1.0, float(np.abs(x).max(initial=0.0))), 2 * max(differences))
-    return GaussianAverages(fine.D, fine.S, fine.dv, fine.error, fine.E, how.name, accuracy)
+        x = np.array([np.asarray(getattr(one, name)) for one in found])
+        if not np.isfinite(x).all():
+            raise NumericalError(f"{name}: larger than any floating-point number", quantity=name, time=0.0)
+        values[name] = x.mean(0) if random else x[0]
+        off = half_width(x) if random else 2 * np.abs(x[0] - x[1])
+        accuracy[name] = max(least * max(1.0, float(np.abs(x).max(initial=0.0))), float(off.max(initial=0.0)))
+    D, S, dv, error, E = values.values()
+    return GaussianAverages(D, S, dv, float(error), E, how.name, accuracy)
 
 
 def _is_singular(C: NDArray[np.float64]) -> bool:
@@ -148,4 +174,13 @@ def _is_singular(C: NDArray[np.float64]) -> bool:
     return bool(np.linalg.eigvalsh(R).min(initial=1.0) < 1e-13)
 
 
-__all__ = ["Averages", "ClosedForm", "GaussianAverages", "Method", "SumForm", "gaussian_averages", "method_for"]
+__all__ = [
+    "Averages",
+    "ClosedForm",
+    "GaussianAverages",
+    "Method",
+    "SumForm",
+    "gaussian_averages",
+    "is_random",
+    "method_for",
+]

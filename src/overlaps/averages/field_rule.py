@@ -51,7 +51,8 @@ class FieldRule:
     labelled: for losses of labels, whose fields vary over little of the width of a logistic function: they begin with
         fewer points.
     shifted: the independent rule of about the same cost: a lattice moved by half its spacings, which are a little
-        smaller, in a larger ball; other panels; other random points.
+        smaller, in a larger ball; other panels.
+    points_set: which of many independent sets of random points.
     """
 
     def __init__(
@@ -63,6 +64,7 @@ class FieldRule:
         joint: bool = False,
         sharpness: Array | None = None,
         shifted: bool = False,
+        points_set: int = 0,
     ) -> None:
         self.kinks, self.joint, self.refinement, self.labelled, self.shifted = (
             kinks,
@@ -71,6 +73,7 @@ class FieldRule:
             labelled,
             shifted,
         )
+        self.points_set = points_set
         d = self.fields = len(kinks)
         self.sharpness = np.ones(d) if sharpness is None else sharpness
         self.is_tensor = d <= 4
@@ -79,7 +82,8 @@ class FieldRule:
         self.jumps = not self.is_tensor and (joint or any(kinks))
         # what a refinement must gain on an integrand that is smooth, but for the kinks that are known
         self.gain = 3.0 if self.is_tensor else 1.0
-        self.default_accuracy = 1e-6 if self.is_tensor else 1e-3
+        # panels of four fields are dear: what they gain beyond this is bought on request
+        self.default_accuracy = 1e-3 if not self.is_tensor else 1e-5 if self.has_panels and d == 4 else 1e-6
         if not self.is_tensor:
             self.log2 = (LABEL_SOBOL_START if labelled else SOBOL_START) + refinement
             self.name = f"Sobol, 2^{self.log2 + 1} points"
@@ -94,21 +98,33 @@ class FieldRule:
         kind = "tensor rule of panels" if self.has_panels else "tensor rule"
         self.name = f"{kind}, spacing {spacing / 1.3**refinement:.2g}"
 
-    def _with(self, refinement: int, shifted: bool) -> FieldRule:
+    def _with(self, refinement: int, shifted: bool, points_set: int) -> FieldRule:
         return FieldRule(
-            self.kinks, refinement, self.labelled, joint=self.joint, sharpness=self.sharpness, shifted=shifted
+            self.kinks,
+            refinement,
+            self.labelled,
+            joint=self.joint,
+            sharpness=self.sharpness,
+            shifted=shifted,
+            points_set=points_set,
         )
 
     def check(self) -> FieldRule:
         """A rule independent of this one, of the same cost and accuracy, by which this one is judged."""
-        return self._with(self.refinement, not self.shifted)
+        if not self.is_tensor:
+            return self.drawn(self.points_set ^ 1)
+        return self._with(self.refinement, not self.shifted, 0)
+
+    def drawn(self, points_set: int) -> FieldRule:
+        """The same by another set of random points; sets of other numbers are independent."""
+        return self._with(self.refinement, self.shifted, points_set)
 
     def coarser(self) -> FieldRule:
-        return self._with(self.refinement - 1, self.shifted)
+        return self._with(self.refinement - 1, self.shifted, self.points_set)
 
     def finer(self) -> FieldRule | None:
         """The next refinement, or None where the budget of points is spent."""
-        better = self._with(self.refinement + 1, self.shifted)
+        better = self._with(self.refinement + 1, self.shifted, self.points_set)
         if not self.is_tensor:
             return better if better.log2 <= SOBOL_LIMIT else None
         return better if self._most(better.refinement) <= BUDGET else None
@@ -159,14 +175,16 @@ class FieldRule:
         gain: float = 1.0,
         margin: Any = no_margin,
         at: tuple[int, int, Array, Array] | None = None,
+        in_order: bool = True,
     ) -> tuple[Array, Array, NDArray[np.int64]]:
         """Nodes z (points, r), weights (points,) of sum one, and for each the first coordinate that is not as before.
 
-        margin, at: of kinks in several fields, and its arguments (K, label, v, u).
+        margin, at: of kinks in several fields, and its arguments (K, label, v, u). in_order: whether the last of the
+        three is wanted; otherwise it may be zeros.
         """
         d, r = X.shape
         if not self.is_tensor:
-            z, w = rules.sobol(r, self.log2, 1959 if not self.shifted else 2026)
+            z, w = rules.sobol(r, self.log2, 1959 + 100 * self.points_set, 3 if self.jumps else 5)
             return z, w, np.zeros(len(w), np.int64)
         alive = np.flatnonzero(X.any(axis=0))
         if alive.size == 0:
@@ -185,7 +203,7 @@ class FieldRule:
                 rest = self.spacings(X @ turn, gain)
                 z, w = panel_rule(X @ turn, centre, kinks, margin, K, label, v, u, rest, self.radius, self.least)
                 z = z @ turn.T
-            return z, w, first_change(z)
+            return z, w, first_change(z) if in_order else np.zeros(len(w), np.int64)
         some, w, moved = rules.lattice(spacings[alive], self.radius, 0.5 if self.shifted else 0.0)
         if alive.size == r:
             return some, w, moved

@@ -19,6 +19,7 @@ and Gauss-Legendre nodes fill the panels between the cuts, as many as their leng
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -34,9 +35,13 @@ SCAN = 24  # steps along a line in which a joint function is looked at for chang
 ROOTS = 8  # changes of sign on a line for which there is room
 LAYER = 0.6  # widest layer, in standard deviations, that has panels of its own
 
-_RULES = [legendre(n) for n in range(1, LONGEST + 1)]
-_START = np.array([sum(range(n)) for n in range(LONGEST + 1)])  # of the rule of n nodes in the arrays below
-_X, _W = np.concatenate([x for x, _ in _RULES]), np.concatenate([w for _, w in _RULES])
+
+@cache
+def _rules() -> tuple[NDArray[np.int64], Array, Array]:
+    """Nodes and weights of the rules of 1 to `LONGEST` nodes, one after the other, and where each begins."""
+    rules = [legendre(n) for n in range(1, LONGEST + 1)]
+    start = np.array([sum(range(n)) for n in range(LONGEST + 1)])
+    return start, np.concatenate([x for x, _ in rules]), np.concatenate([w for _, w in rules])
 
 
 def _no_margin() -> Any:
@@ -78,8 +83,9 @@ def panel_rule(
         if not X[:, j].any():  # nothing depends on it
             nodes = np.concatenate([nodes, np.zeros((len(nodes), 1))], axis=1)
             continue
-        edges = _all_cuts(margin, X, mean, kinks, K, label, v, u, radius, nodes)
-        nodes, weights = _filled(edges, float(spacings[j]), radius, least, nodes, weights, _START, _X, _W)
+        joint = margin is not no_margin
+        edges = _all_cuts(margin, joint, X, mean, kinks, K, label, v, u, radius, nodes)
+        nodes, weights = _filled(edges, float(spacings[j]), radius, least, nodes, weights, *_rules())
     return nodes, weights / weights.sum()
 
 
@@ -158,11 +164,14 @@ def _at_kinks(kinks, j, choice, h):  # pragma: no cover - compiled
 
 
 @loop(error_model="numpy")
-def _all_cuts(margin, X, mean, kinks, K, label, v, u, radius, nodes):  # pragma: no cover - compiled
-    """Edges of the panels of coordinate j for each node of those before it, (count, most), each row in order."""
+def _all_cuts(margin, joint, X, mean, kinks, K, label, v, u, radius, nodes):  # pragma: no cover - compiled
+    """Edges of the panels of coordinate j for each node of those before it, (count, most), each row in order.
+
+    joint: whether there is a margin to look for.
+    """
     (d, r), (count, j) = X.shape, nodes.shape
     base, h = np.empty(d), np.empty(d)
-    room = 10 + kinks.size * 6 + 5 * ROOTS
+    room = 10 + kinks.size * 6 + (5 * ROOTS if joint else 0)
     edges = np.empty((count, room))
     moving = d if j == r - 1 else j + 1  # fields that follow the coordinate; later ones are at their kinks
     for i in range(count):
@@ -173,7 +182,7 @@ def _all_cuts(margin, X, mean, kinks, K, label, v, u, radius, nodes):  # pragma:
                 base[a] += X[a, k] * nodes[i, k]
         cuts = edges[i]
         n = _field_cuts(X, kinks, base, j, cuts)
-        for choice in range(_at_kinks(kinks, j, 0, h)):
+        for choice in range(_at_kinks(kinks, j, 0, h) if joint else 0):
             h[:] = base
             _at_kinks(kinks, j, choice, h)
             low, at_low = -end, 0.0

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from ..compiled.functions import kept, loop
 from ..data.square_roots import cholesky, choleskys
-from ..losses import Loss
-from ..problem.network import Committee, Softmax
+from ..network.architectures import Committee, Softmax
+from ..network.losses import Loss
 from ..problem.statement import Problem
 from .field_rule import FieldRule
 from .panels import no_margin
@@ -33,13 +33,27 @@ from .result import Averages, by_component
 Array = NDArray[np.float64]
 
 
-@loop()
-def _gradients(kernel, H, K, c, v, u):  # pragma: no cover - compiled
-    n = H.shape[0]
-    dlam, dv = np.empty((n, K)), np.empty((n, K))
+@loop(fastmath={"reassoc", "contract"})
+def _sums(kernel, value, z, w, H, K, c, v, u):  # pragma: no cover - compiled
+    """E[δ zᵀ] (K, r), S (K, K), E[∂loss/∂v] (K,), error and E[δ] (K,) from points z, weights w and fields H."""
+    n, r = z.shape
+    stein, S, dv, error, E = np.zeros((K, r)), np.zeros((K, K)), np.zeros(K), 0.0, np.zeros(K)
+    delta, readout = np.empty(K), np.empty(K)
     for i in range(n):
-        kernel(H[i, :K], H[i, K:], c, v, u, 0.0, dlam[i], dv[i])
-    return dlam, dv
+        kernel(H[i, :K], H[i, K:], c, v, u, 0.0, delta, readout)
+        error += w[i] * value(H[i, :K], H[i, K:], c, v, u)
+        for k in range(K):
+            scaled = w[i] * delta[k]
+            E[k] += scaled
+            dv[k] += w[i] * readout[k]
+            for j in range(r):
+                stein[k, j] += scaled * z[i, j]
+            for l in range(k + 1):
+                S[k, l] += scaled * delta[l]
+    for k in range(K):
+        for l in range(k):
+            S[l, k] = S[k, l]
+    return stein, S, dv, error, E
 
 
 @loop()
@@ -148,6 +162,10 @@ class LossQuadrature:
         """The same averages by an independent rule of the same accuracy."""
         return self._with(self.rule.check())
 
+    def drawn(self, points_set: int) -> LossQuadrature:
+        """The same averages by another set of random points; sets of other numbers are independent."""
+        return self._with(self.rule.drawn(points_set))
+
     def coarser(self) -> LossQuadrature:
         return self._with(self.rule.coarser())
 
@@ -177,7 +195,7 @@ class LossQuadrature:
         """Nodes z, their weights and the fields mean + spread z (points, K+M); one point where there is no noise."""
         gain = float(np.abs(v).max())
         at = (v.size, label, v, self.teacher_readout)
-        z, w, _ = self.rule.points(spread, mean, gain, self.margin or no_margin, at)
+        z, w, _ = self.rule.points(spread, mean, gain, self.margin or no_margin, at, in_order=False)
         return z, w, mean + z @ spread.T
 
     def fields(self, C: Array, means: Array, v: Array) -> Iterator[tuple[float, float, int, Array, Array, Array]]:
@@ -190,21 +208,28 @@ class LossQuadrature:
             root = float(np.sqrt(s))
             yield float(p), root, label.item(), *self._points(root * spread, mean, label.item(), v)
 
+    def component_fields(self, C: Array, mean: Array, label: int, v: Array) -> tuple[Array, Array, Array, Array]:
+        """For fields of covariance C (K+M, K+M) and mean (K+M,): L, nodes z, their weights and fields (points, K+M).
+
+        L Lᵀ is the covariance of the fields that are integrated over, which are L z; see `_factor`.
+        """
+        v = np.ascontiguousarray(v)
+        L, spread = self._factor(C, self._combinations(v))
+        return L, *self._points(spread, mean, label, v)
+
     def _moments(self, z: Array, w: Array, H: Array, label: int, v: Array) -> tuple[Array, Array, Array, float, Array]:
         """E[δ zᵀ], S, dv, error and E[δ] of one component, from its points; of softmax without the first."""
         if self.basis is not None:
             S, E, error = _softmax_moments(H, w, label)
             return np.zeros((v.size, z.shape[1])), S, np.zeros(v.size), error, E
-        dlam, dreadout = _gradients(self.problem.gradient, H, v.size, label, v, self.teacher_readout)
-        weighted = dlam * w[:, None]
-        S = weighted.T @ dlam
-        if self.problem.label_noise:
-            assert isinstance(self.problem.student, Committee)
-            slope = np.vectorize(self.problem.student.g.compiled[1], otypes=[float])
+        law, u = self.problem, self.teacher_readout
+        stein, S, dv, error, E = _sums(law.gradient, law.value, z, w, H, v.size, label, v, u)
+        if law.label_noise:
+            assert isinstance(law.student, Committee)
+            slope = np.vectorize(law.student.g.compiled[1], otypes=[float])
             rows = v * slope(H[:, : v.size])
-            S += self.problem.label_noise**2 * (rows * w[:, None]).T @ rows
-        error = float(w @ _values(self.problem.value, H, v.size, label, v, self.teacher_readout))
-        return weighted.T @ z, S, w @ dreadout, error, weighted.sum(0)
+            S += law.label_noise**2 * (rows * w[:, None]).T @ rows
+        return stein, S, dv, float(error), E
 
     @staticmethod
     def _derivative(stein: Array, L: Array, P: Array | None) -> Array:

@@ -15,63 +15,37 @@ one after the other, and with the derivatives of the loss ℓ(f, y),
 with p_k(0) the density of λ_k at zero. Nothing is divided by a covariance. The probabilities of 1_k and 1_k 1_l are
 known (`bivariate`) and averages are scaled to them, so that what is random is ℓ' and ℓ'' where these are one.
 
-E[δ] and E[∂loss/∂v] decide where training goes, and small errors in them grow with what is learnt. Two things that are
-known are taken from them before points are used: the line a + b f through ℓ', as E[1_k f] and E[g_k f] for
-g_k = max(λ_k, 0) are averages of two fields (`relu_shifted`); and what ℓ' − a − b f is for independent fields of the
-same means and variances, whose averages are one-dimensional (`relu_independent`). Points follow both, fields and
-independent fields, and a regression says how much of the known error of the latter is that of the former.
+E[δ] and E[∂loss/∂v] decide where training goes, and small errors in them grow with what is learnt: they have control
+variates (`relu_controls`).
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Iterator
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..compiled.functions import kept, loop
+from ..compiled.functions import loop
 from ..compiled.named import named
-from ..losses import OutputLoss, loss
-from ..losses.output import outer
-from ..problem.network import Committee
+from ..network.architectures import Committee
+from ..network.losses import OutputLoss, loss
+from ..network.losses.output import outer
 from ..problem.statement import Problem
 from . import relu_independent, rules
 from .quadrature import LossQuadrature
+from .relu_controls import Table, first_two, independent, moved_output, one_field, reflected, single
 from .relu_shifted import pair
 from .result import Averages, over_components
 
 Array = NDArray[np.float64]
-START = 9  # log2 of the number of points, before mirroring
-BUDGET = 1_700_000  # points times pairs of units
+START = 11  # log2 of the number of points, before mirroring
+BUDGET = 14_000_000  # points times pairs of units
 FEWER = 3  # log2 of how many times fewer points averages of two fields need
-FIELDS = 4  # up to which panels are better
-
-
-@kept(error_model="numpy")
-def _reflected(field, mean, variance):  # pragma: no cover - compiled
-    """(weight, |field|) with E[1(h > 0) ψ(h)] = E[weight ψ(|h|)] for h of that mean and variance."""
-    if variance <= 0.0:
-        return (1.0 if mean > 0.0 else 0.0), field
-    place = abs(field)
-    return 1.0 / (1.0 + math.exp(min(-2.0 * place * mean / variance, 700.0))), place
-
-
-@kept(fastmath={"reassoc", "contract"}, error_model="numpy")
-def _output(v, h):  # pragma: no cover - compiled
-    total = 0.0
-    for k in range(v.size):
-        total += v[k] * max(h[k], 0.0)
-    return total
-
-
-@kept(fastmath={"reassoc", "contract"}, error_model="numpy")
-def _moved_output(v, h, along, shift):  # pragma: no cover - compiled
-    """Output at fields h + shift × along."""
-    total = 0.0
-    for k in range(v.size):
-        total += v[k] * max(h[k] + shift * along[k], 0.0)
-    return total
+REACH, TABULATED = 30.0, 1e-7  # outputs that a table has, and how far it may be off, relative
+FIELDS, ACCURATE = 4, 1e-3  # up to so many panels can be afforded, and for less accuracy than this need not be
 
 
 class Known(NamedTuple):
@@ -102,62 +76,8 @@ def known_averages(C, mean, v):  # pragma: no cover - compiled
     return known
 
 
-class Positive(NamedTuple):
-    """Field k made positive, point by point, (points, K) each: weight, output f, ℓ'(f) and the field itself."""
-
-    weight: Array
-    output: Array
-    slope: Array
-    field: Array
-
-
 @loop(error_model="numpy")
-def _independent(slope, y, sd, mean, z, w, v):  # pragma: no cover - compiled
-    """`Positive` of independent fields mean + sd z."""
-    n, K = z.shape
-    found = Positive(np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, K)))
-    h = np.empty(K)
-    for i in range(n):
-        for k in range(K):
-            h[k] = mean[k] + sd[k] * z[i, k]
-        f = _output(v, h)
-        for k in range(K):
-            chance, place = _reflected(h[k], mean[k], sd[k] * sd[k])
-            found.weight[i, k], found.field[i, k] = w[i] * chance, place
-            found.output[i, k] = f + v[k] * (place - max(h[k], 0.0))
-            found.slope[i, k] = slope(found.output[i, k], y)
-    return found
-
-
-@loop(error_model="numpy")
-def _single(value, slope, y, C, mean, H, w, v):  # pragma: no cover - compiled
-    """`Positive`, the means of f and ℓ'(f) at λ_k = 0, (K, 2), and the error."""
-    n, K = H.shape
-    found = Positive(np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, K)), np.zeros((n, K)))
-    at_zero, error = np.zeros((K, 2)), 0.0
-    along = np.zeros(K)
-    for i in range(n):
-        error += w[i] * value(_output(v, H[i]), y)
-    for k in range(K):
-        along[:] = 0.0
-        if C[k, k] > 0.0:
-            for j in range(K):
-                along[j] = C[j, k] / C[k, k]
-        for i in range(n):
-            h = H[i]
-            if C[k, k] > 0.0:
-                f = _moved_output(v, h, along, -h[k])
-                at_zero[k, 0] += w[i] * f
-                at_zero[k, 1] += w[i] * slope(f, y)
-            chance, place = _reflected(h[k], mean[k], C[k, k])
-            f = _moved_output(v, h, along, place - h[k])
-            found.weight[i, k], found.output[i, k], found.field[i, k] = w[i] * chance, f, place
-            found.slope[i, k] = slope(f, y)
-    return found, at_zero, error
-
-
-@loop(error_model="numpy")
-def _pairs(slope, bend, y, C, mean, H, w, v, known):  # pragma: no cover - compiled
+def _pairs(slope, bend, y, table, C, mean, H, w, v, known):  # pragma: no cover - compiled
     """E[1_k 1_l ℓ''] and E[1_k 1_l ℓ'²], (K, K) each."""
     n, K = H.shape
     D, S = np.zeros((K, K)), np.zeros((K, K))
@@ -179,7 +99,7 @@ def _pairs(slope, bend, y, C, mean, H, w, v, known):  # pragma: no cover - compi
     for i in range(n):
         h = H[i]
         for k in range(K):
-            chance, place = _reflected(h[k], mean[k], C[k, k])
+            chance, place = reflected(h[k], mean[k], C[k, k])
             if chance == 0.0:
                 continue
             for j in range(K):
@@ -187,13 +107,13 @@ def _pairs(slope, bend, y, C, mean, H, w, v, known):  # pragma: no cover - compi
             for l in range(k + 1):
                 weight, shift = w[i] * chance, 0.0
                 if l < k:
-                    again, there = _reflected(moved[l], mean[l] + along[k, l] * (place - mean[k]), left[k, l])
+                    again, there = reflected(moved[l], mean[l] + along[k, l] * (place - mean[k]), left[k, l])
                     weight, shift = weight * again, there - moved[l]
-                f = _moved_output(v, moved, rest[k, l], shift)
-                first = slope(f, y)
+                f = moved_output(v, moved, rest[k, l], shift)
+                first, second = first_two(slope, bend, y, table, f)
                 chances[k, l] += weight
                 S[k, l] += weight * first * first
-                D[k, l] += weight * bend(f, y)
+                D[k, l] += weight * second
     for k in range(K):
         for l in range(k + 1):
             # the probability is known: what is left to the points is ℓ' and ℓ'' given that fields are positive
@@ -202,36 +122,6 @@ def _pairs(slope, bend, y, C, mean, H, w, v, known):  # pragma: no cover - compi
             D[k, l] *= ratio
             S[l, k], D[l, k] = S[k, l], D[k, l]
     return D, S
-
-
-def _slope(y: Array, x: Array, least: Array | float = 0.0) -> Array:
-    """Slope of the regression of y on x, both (points, K), of which x is centred; zero where x varies less."""
-    spread = (x**2).sum(0)
-    return np.divide((x * y).sum(0), spread, out=np.zeros_like(spread), where=spread > least)
-
-
-def _corrected(y: Array, x: Array, exact: Array) -> Array:
-    """Sums of y (points, K) over points, corrected by those of x, whose expectations are known (K,)."""
-    return y.sum(0) + _slope(y, x - x.mean(0)) * (exact - x.sum(0))
-
-
-def one_field(
-    found: Positive, near: Positive, known: Known, apart: Known, slopes: tuple[Array, Array]
-) -> tuple[Array, Array, Array]:
-    """E[1_k ℓ'], E[g_k ℓ'] and the slope b of the line a + b f through ℓ'(f) where field k is positive, (K,) each.
-
-    near, apart: what found and known are for independent fields, whose E[1_k ℓ'] and E[g_k ℓ'] are slopes.
-    """
-    total = found.weight.sum(0)
-    total = np.where(total > 0, total, 1.0)
-    f, first = ((found.weight * part).sum(0) / total for part in (found.output, found.slope))
-    root = np.sqrt(np.maximum(found.weight, 0.0))
-    b = _slope(root * found.slope, root * (found.output - f), 1e-12 * f**2)
-    a = first - b * f
-    left, same = (part.weight * (part.slope - a - b * part.output) for part in (found, near))
-    E = _corrected(left, same, slopes[0] - a * np.diag(apart.chance) - b * apart.output)
-    dv = _corrected(left * found.field, same * near.field, slopes[1] - a * apart.level - b * apart.product)
-    return E + a * np.diag(known.chance) + b * known.output, dv + a * known.level + b * known.product, b
 
 
 def calibrated(H: Array, w: Array, v: Array, known: Known) -> Array:
@@ -260,11 +150,59 @@ def _evaluated(function, f, y):  # pragma: no cover - compiled
     return out
 
 
-def _root(C: Array, sd: Array) -> Array:
-    """Symmetric root of the correlations: of all roots the one that moves independent fields least."""
+@cache
+def tabulated(name: str, y: float) -> Table:
+    """ℓ' and ℓ'' of a loss for a label, so fine that the table is as good as they are; empty where none is so fine."""
+    slope, bend = (named(_outer, part, name) for part in ("slope", "bend"))
+    for step in (0.04, 0.02, 0.01):
+        places = np.arange(-REACH, REACH, step)
+        table = Table(-REACH, step, _evaluated(slope, places, y), _evaluated(bend, places, y))
+        between = places[:-1] + 0.37 * step
+        ours = _looked_up(slope, bend, y, table, between)
+        misfit = np.abs(ours - [_evaluated(slope, between, y), _evaluated(bend, between, y)]).max(1)
+        if np.all(misfit <= TABULATED * np.abs([table.slope, table.bend]).max(1)):
+            return table
+    return Table(0.0, 1.0, np.zeros(1), np.zeros(1))
+
+
+@loop(error_model="numpy")
+def _looked_up(slope, bend, y, table, f):  # pragma: no cover - compiled
+    """`first_two` at outputs f (points,), (2, points)."""
+    out = np.empty((2, f.size))
+    for i in range(f.size):
+        out[0, i], out[1, i] = first_two(slope, bend, y, table, f[i])
+    return out
+
+
+class Factor(NamedTuple):
+    """Correlations of fields without their diagonal, and (K, K) matrices that make standard fields of points z:
+    z @ own independent ones, z @ together those of the correlations.
+    """
+
+    correlations: Array
+    own: Array
+    together: Array
+
+    def serves(self, C: Array, sd: Array) -> bool:
+        """Whether fields of this covariance and these standard deviations have these correlations."""
+        off = C - np.diag(np.diag(C)) - self.correlations * np.outer(sd, sd)
+        return float(np.abs(off).max(initial=0.0)) <= 1e-14 * float(np.diag(C).max(initial=0.0))
+
+
+def _factor(C: Array, sd: Array) -> Factor:
+    """The symmetric root of the correlations, of all roots the one that moves independent fields least, with points
+    turned so that the first coordinates, the most even ones of Sobol points, run along what most fields share.
+
+    R² + 1/10 is turned to triangular form instead of R to diagonal form: the turn then is a smooth function of R, also
+    where eigenvalues cross.
+    """
     scale = np.where(sd > 0, sd, 1.0)
-    values, vectors = np.linalg.eigh(C / np.outer(scale, scale))
-    return (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    R = C / np.outer(scale, scale)
+    values, vectors = np.linalg.eigh(R)
+    turn, upper = np.linalg.qr((vectors * (values**2 + 0.1)) @ vectors.T)
+    own = (turn * np.where(np.diag(upper) < 0, -1.0, 1.0)).T
+    together = own @ (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
+    return Factor(R - np.diag(np.diag(R)), own, together)
 
 
 def _at_zero(mean: Array, sd: Array) -> Array:
@@ -282,18 +220,20 @@ def _outer(part: str, name: str) -> Any:
 class ReluOutputs(LossQuadrature):
     """Averages of a smooth loss of labels and the output of many ReLU units."""
 
-    def __init__(self, problem: Problem, teacher_readout: Array, log2: int = START, seed: int = 0) -> None:
+    def __init__(self, problem: Problem, teacher_readout: Array, log2: int = START, points_set: int = 0) -> None:
         super().__init__(problem, teacher_readout)
-        self.log2, self.seed = log2, seed
+        self.log2, self.points_set = log2, points_set
         self.name = f"quadrature (Sobol, 2^{log2 + 1} points made positive)"
-        self.default_accuracy, self.gain, self.jumps = 1e-3, 1.0, False
+        self.default_accuracy, self.gain, self.jumps = 1e-3, 1.0, True
         self.parts = [named(_outer, part, problem.law.name) for part in ("value", "slope", "bend")]
 
     @staticmethod
-    def serves(problem: Problem) -> bool:
-        """Whether the problem is one of these."""
+    def serves(problem: Problem, accuracy: float) -> bool:
+        """Whether the problem is one of these, and this is the way to an accuracy: panels are better, and dearer."""
         student, law = problem.student, problem.law
-        if not (isinstance(student, Committee) and student.activation == "relu" and student.units > FIELDS):
+        if not (isinstance(student, Committee) and student.activation == "relu" and student.units >= FIELDS):
+            return False
+        if student.units == FIELDS and accuracy < ACCURATE:
             return False
         smooth = isinstance(law, OutputLoss) and law.bend is not None and not problem.label_noise
         return smooth and problem.teacher is None and bool(problem.data.components.variances.all())
@@ -307,38 +247,62 @@ class ReluOutputs(LossQuadrature):
 
     def each(self, C: Array, v: Array, means: Array) -> list[Averages]:
         """Averages over each component by itself, see `LossQuadrature.each`."""
-        z, w = rules.sobol(v.size, self.log2, 4000 + 100 * self.seed)
         few = min(max(self.log2 - FEWER, (2 * v.size).bit_length()), self.log2)
-        pair_z, pair_w = rules.sobol(v.size, few, 5000 + 100 * self.seed)
+        pair_z, pair_w = rules.sobol(v.size, few, 5000 + 100 * self.points_set)
         value, slope, bend = self.parts
         parts: list[Averages] = []
         v = np.ascontiguousarray(v)
         both = np.outer(v, v)
-        for c, mean, label in zip(C, means.T, self.problem.data.components.labels.tolist(), strict=True):
-            c, mean, y = np.ascontiguousarray(c), np.ascontiguousarray(mean), float(label)
-            sd, known = np.sqrt(np.maximum(np.diag(c), 0.0)), known_averages(c, mean, v)
-            spread = sd * _root(c, sd)
-            H = mean + z @ spread
-            weights = calibrated(H, w, v, known)
-            found, at_zero, error = _single(value, slope, y, c, mean, H, weights, v)
-            near = _independent(slope, y, sd, mean, z, weights, v)
-            slopes = relu_independent.averages(lambda f, y=y: _evaluated(slope, f, y), mean, sd, v)
-            E, dv, b = one_field(found, near, known, known_averages(np.diag(sd**2), mean, v), slopes)
-            H = mean + pair_z @ spread
-            D, S = _pairs(slope, bend, y, c, mean, H, calibrated(H, pair_w, v, known), v, known)
+        for c, mean, y, sd, known, factor in self._components(C, v, means):
+            table = tabulated(self.problem.law.name, y)
+            z, H, weights = self._calibrated(mean, v, sd, known, factor)
+            found, at_zero, error = single(value, slope, bend, y, table, c, mean, H, weights, v)
+            near, first = independent(slope, bend, y, table, factor.correlations, sd, mean, z @ factor.own, weights, v)
+            exact = relu_independent.averages(lambda f, y=y: _evaluated(slope, f, y), c, mean, v)
+            E, dv, b = one_field(found, near, first, exact, known)
+            H = mean + pair_z @ (factor.together * sd)
+            D, S = _pairs(slope, bend, y, table, c, mean, H, calibrated(H, pair_w, v, known), v, known)
             kink = _at_zero(mean, sd) * (at_zero[:, 1] - b * at_zero[:, 0]) + b * known.kink
             parts.append(Averages(both * D + np.diag(v * kink), both * S, dv, max(error, 0.0), (v * E)[:, None]))
         return parts
 
+    def each_error(self, C: Array, v: Array, means: Array) -> Array:
+        """Generalisation error in each component, (P,); see `LossQuadrature.each_error`."""
+        v, out = np.ascontiguousarray(v), np.empty(len(C))
+        for i, (_, mean, y, sd, known, factor) in enumerate(self._components(C, v, means)):
+            _, H, weights = self._calibrated(mean, v, sd, known, factor)
+            out[i] = weights @ _evaluated(self.parts[0], np.maximum(H, 0.0) @ v, y)
+        return np.maximum(out, 0.0)
+
+    def _components(
+        self, C: Array, v: Array, means: Array
+    ) -> Iterator[tuple[Array, Array, float, Array, Known, Factor]]:
+        """Of each component: covariance, means, label, standard deviations, `Known` and `Factor`."""
+        factor = None
+        for c, mean, label in zip(C, means.T, self.problem.data.components.labels.tolist(), strict=True):
+            c, mean, sd = np.ascontiguousarray(c), np.ascontiguousarray(mean), np.sqrt(np.maximum(np.diag(c), 0.0))
+            if factor is None or not factor.serves(c, sd):
+                factor = _factor(c, sd)
+            yield c, mean, float(label), sd, known_averages(c, mean, v), factor
+
+    def _calibrated(self, mean: Array, v: Array, sd: Array, known: Known, factor: Factor) -> tuple[Array, Array, Array]:
+        """Points z (n, K), the fields H (n, K) that they make, and weights (n,)."""
+        z, w = rules.sobol(v.size, self.log2, 4000 + 100 * self.points_set)
+        H = mean + z @ (factor.together * sd)
+        return z, H, calibrated(H, w, v, known)
+
     def check(self) -> ReluOutputs:
         """The same averages by other random points."""
-        return ReluOutputs(self.problem, self.teacher_readout, self.log2, 1 - self.seed)
+        return self.drawn(self.points_set ^ 1)
+
+    def drawn(self, points_set: int) -> ReluOutputs:
+        return ReluOutputs(self.problem, self.teacher_readout, self.log2, points_set)
 
     def coarser(self) -> ReluOutputs:
-        return ReluOutputs(self.problem, self.teacher_readout, self.log2 - 1, self.seed)
+        return ReluOutputs(self.problem, self.teacher_readout, self.log2 - 1, self.points_set)
 
     def finer(self) -> ReluOutputs | None:
         """A more accurate version, or None where the budget of points is spent."""
         if 2 ** (self.log2 + 2) * self.problem.student.units**2 > BUDGET:
             return None
-        return ReluOutputs(self.problem, self.teacher_readout, self.log2 + 1, self.seed)
+        return ReluOutputs(self.problem, self.teacher_readout, self.log2 + 1, self.points_set)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..activations import activation
 from ..compiled.functions import loop
 from ..compiled.named import named
 from ..data.square_roots import cholesky
-from ..problem.network import Committee
+from ..network.activations import activation
+from ..network.architectures import Committee
 from ..problem.statement import Problem
 from .field_rule import FieldRule
 from .result import Averages
@@ -103,6 +103,10 @@ class SquareQuadrature:
         """The same averages by an independent rule of the same accuracy."""
         return SquareQuadrature(self.problem, self.teacher_readout, self.rule.check())
 
+    def drawn(self, points_set: int) -> SquareQuadrature:
+        """The same averages by another set of random points; sets of other numbers are independent."""
+        return SquareQuadrature(self.problem, self.teacher_readout, self.rule.drawn(points_set))
+
     def coarser(self) -> SquareQuadrature:
         return SquareQuadrature(self.problem, self.teacher_readout, self.rule.coarser())
 
@@ -131,7 +135,8 @@ class SquareQuadrature:
         key = tuple(int(i >= K) for i in chosen)
         if key not in self._pair_rules:
             own, sharpness = [self.kinks[i] for i in chosen], self.sharpness[chosen]
-            refinement = self.rule.refinement
+            # where all fields at once take random points, pairs are still lattices or panels, and as fine as ever
+            refinement = self.rule.refinement if self.rule.is_tensor else max(self.rule.refinement, 0)
             self._pair_rules[key] = FieldRule(own, refinement, sharpness=sharpness, shifted=self.rule.shifted)
         return self._pair_rules[key]
 

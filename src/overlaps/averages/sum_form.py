@@ -7,8 +7,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ..activations import Activation
 from ..data.inputs import Components
+from ..network.activations import Activation
 from .result import Averages, over_components
 from .sum_averages import averages, square, terms
 from .sums import FEWEST, MOST, fitted

@@ -6,7 +6,7 @@ erf, linear and ReLU units, max(0, x) = (x + |x|)/2, are such sums as they stand
 functions, to 2e-6 with five, and with every further one to a sixth of that; its integral, softplus, is a sum of
 smoothed moduli. An activation of one's own whose even part is a constant is fitted in the same way.
 
->>> from overlaps.activations import activation
+>>> from overlaps.network.activations import activation
 >>> [f"{fitted(activation('tanh'), n).error:.0e}" for n in (3, 4, 5, 6)]       # of g and of its slope
 ['4e-04', '6e-05', '8e-06', '1e-06']
 >>> fitted(activation("softplus"), 5).moduli.shape
@@ -21,7 +21,7 @@ from functools import cache
 import numpy as np
 from numpy.typing import NDArray
 
-from ..activations import BUILT_IN, Activation
+from ..network.activations import BUILT_IN, Activation
 
 Array = NDArray[np.float64]
 FEWEST, MOST = 2, 9  # terms that are fitted

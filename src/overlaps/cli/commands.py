@@ -1,7 +1,8 @@
 """The command line. Heavy imports are inside the commands, so that help answers at once.
 
 Every refusal is one line on standard error and exit code 2; `verify` exits with 1 if a claim is not as recorded. What
-needs an extra that is not installed is left out by `verify` and by the gallery, which say so.
+needs an extra that is not installed is left out by `verify` and by the gallery, which say so. Ctrl-C is one line that
+says what is kept and how to go on, and exit code 130.
 """
 
 from __future__ import annotations
@@ -9,13 +10,33 @@ from __future__ import annotations
 import sys
 import warnings
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
+from ..interface.processes import keeping
 from ..interface.terminal import adapt
 
+
+class Interrupted(SystemExit):
+    """The end of a command that has answered Ctrl-C."""
+
+
+class Commands(TyperGroup):
+    """All commands; one that is interrupted says what is kept and how to go on."""
+
+    def invoke(self, ctx: Any) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            words = " ".join(str(stop).split()) or "nothing was written; the same command begins anew"
+            print(f"overlaps: interrupted; {words}", file=sys.stderr)
+            raise Interrupted(130) from None
+
+
 app = typer.Typer(
+    cls=Commands,
     help="Predict how a neural network will learn, from a handful of overlaps.",
     no_args_is_help=True,
     add_completion=False,
@@ -24,9 +45,12 @@ app = typer.Typer(
 )
 papers_app = typer.Typer(help="Papers whose figures and claims are re-derived here.", rich_markup_mode=None)
 app.add_typer(papers_app, name="papers")
+store_app = typer.Typer(help="Stores of sweeps.", no_args_is_help=True, rich_markup_mode=None)
+app.add_typer(store_app, name="store")
 
 Spec = Annotated[Path, typer.Argument(help="A TOML spec; `overlaps demo` writes one to start from.")]
 Out = Annotated[Path, typer.Option(help="Folder for the results; it must not exist.")]
+Resumed = Annotated[Path, typer.Option(help="Folder for the results; one of an interrupted run is gone on with.")]
 Quick = Annotated[bool, typer.Option("--quick", help="Reduced sizes, in seconds instead of minutes.")]
 
 
@@ -41,12 +65,21 @@ def _read(path: Path) -> str:
         raise InputError(f"spec: {path} cannot be read as text ({error})") from None
 
 
+def _there(out: Path) -> str:
+    """What an interrupted command has written to its folder."""
+    names = sorted(path.name for path in out.iterdir()) if out.is_dir() else []
+    if not names:
+        return "nothing was written; the same command begins anew"
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} kept in {out}; the same command goes on"
+
+
 def _execute(text: str, out: Path) -> None:
     from .experiment import Experiment
 
     experiment = Experiment.from_toml(text)
     print(experiment.describe(), flush=True)
-    outcome = experiment.execute(out)
+    with keeping(lambda: _there(out)):
+        outcome = experiment.execute(out)
     for result in outcome.results.values():
         print(result)
     print()
@@ -63,7 +96,8 @@ def demo(out: Out = Path("overlaps-demo")) -> None:
     """Learning predicted, then trained: plateau, outliers of the Hessian, real images and a plan, in one picture."""
     from .demo import demonstrate
 
-    found = demonstrate(out)
+    with keeping(lambda: _there(out)):
+        found = demonstrate(out)
     print()
     print(found)
     print()
@@ -77,9 +111,52 @@ def demo(out: Out = Path("overlaps-demo")) -> None:
 
 
 @app.command()
-def run(spec: Spec, out: Out) -> None:
-    """Run a spec at all three scales: trajectories (netCDF), a figure, a verdict and the spec, in a new folder."""
+def run(spec: Spec, out: Resumed) -> None:
+    """Run a spec at all three scales: trajectories (netCDF), a figure, a verdict and the spec, in a folder.
+
+    An interrupted run goes on where it was.
+    """
     _execute(_read(spec), out)
+
+
+@app.command()
+def sweep(
+    spec: Spec,
+    out: Annotated[Path, typer.Option(help="Folder of the cells; a sweep that is there goes on, or grows.")],
+    workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, in place of workers.")] = None,
+    dry: Annotated[bool, typer.Option("--dry-run", help="Say cells, CPU-hours and bytes; compute only a few.")] = False,
+) -> None:
+    """Run a spec over a grid of its fields: one dataset, a picture, and a file for each cell, kept as it is done."""
+    import os
+
+    from ..sweep.sweeping import launch
+    from ..sweep.workers import chosen
+    from .sweep_spec import SweepSpec, dry_run, write
+
+    text = _read(spec)
+    asked = SweepSpec.from_toml(text)
+    if dry:
+        print(dry_run(asked.planned(out if out.is_dir() else None), workers or os.cpu_count() or 1))
+        return
+    made = asked.planned(out)
+    absent = made.missing()
+    print(f"{len(made)} cells, {len(absent)} to compute", flush=True)
+    launch(made, chosen(workers, cluster, len(absent)), absent, wait=True, progress=True)
+    print(made)
+    for what, path in write(made, text, out).items():
+        print(f"{what}: {path}")
+
+
+@store_app.command("check")
+def store_check(folder: Annotated[Path, typer.Argument(help="The folder of a sweep.")]) -> None:
+    """Read every file of a store; damaged ones are set aside, named, and exit code 1."""
+    from ..sweep.store import Store
+
+    found = Store.existing(folder).check()
+    print(found)
+    if found.damaged:
+        raise typer.Exit(1)
 
 
 @app.command()
@@ -121,6 +198,10 @@ def learn(
     samples: Annotated[int | None, typer.Option(help="Samples a training sees; as many as rows by default.")] = None,
     standardise: Annotated[bool, typer.Option("--standardise", help="Divide columns by their deviations.")] = False,
     seed: Annotated[int, typer.Option(help="Seed of the trainings that check the forecast.")] = 0,
+    loss: Annotated[
+        str | None,
+        typer.Option(help="Of classes: logistic, hinge or cross-entropy; otherwise linear regression on the labels."),
+    ] = None,
 ) -> None:
     """Predict SGD on your labelled rows: learning curve, best rate and schedule, and how far to trust it."""
     from ..data import Samples
@@ -130,26 +211,55 @@ def learn(
     if out.exists():
         new_folder("out", out)  # refused before a large file is read, and made only once there is something to keep
     column = int(target) if target.lstrip("-").isdigit() else target
-    result = forecast(Samples(file, target=column, standardise=standardise), samples=samples, seed=seed)
+    data: Any = Samples(file, target=column, standardise=standardise)
+    result: Any = forecast(data, loss=loss, samples=samples, seed=seed)  # type: ignore[call-overload]
     print(result)
     for what, path in result.write(new_folder("out", out)).items():
         print(f"{what}: {path}")
 
 
+@app.command("app")
+def page(
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes any that is free.")] = 8050,
+    host: Annotated[str, typer.Option(help="Address to listen on; only this machine by default.")] = "127.0.0.1",
+) -> None:
+    """Open a page with sliders: theory as you drag, then training; your data, outliers of the Hessian, papers."""
+    from ..pages.app import serve
+
+    serve(port, host)
+
+
 @papers_app.callback(invoke_without_command=True)
-def papers(context: typer.Context) -> None:
-    """List the papers, their figures and their claims."""
+def papers(
+    context: typer.Context,
+    long: Annotated[
+        bool, typer.Option("--long", help="Figures, and what each claim says, where and how it is told.")
+    ] = False,
+) -> None:
+    """List the papers and how many of their claims have which verdict; with --long all figures and claims."""
     if context.invoked_subcommand is not None:
         return
+    from collections import Counter
+
     from ..papers import papers as known
+    from ..papers.ledger import VERDICTS
 
     for paper in known().values():
         print(f"{paper.handle}: {paper.title}")
         print(f"  {paper.citation}")
+        count = Counter(claim.expected for claim in paper.claims.values())
+        verdicts = ", ".join(f"{count[verdict]} {verdict}" for verdict in VERDICTS if count[verdict])
+        print(f"  {len(paper.figures)} figures, {len(paper.claims)} claims: {verdicts}")
+        if not long:
+            continue
         for figure in paper.figures.values():
             print(f"  figure {figure.name}: {figure.caption}")
         for claim in paper.claims.values():
-            print(f"  claim {claim.name} ({claim.expected}): {claim.statement}; measured: {claim.method}")
+            print(
+                f"  claim {claim.name} ({claim.expected}), {claim.where}: {claim.statement}; measured: {claim.method}"
+            )
+            for control in paper.controls.get(claim.name, ()):
+                print(f"    control: {control.words}")
 
 
 @papers_app.command("run")
@@ -189,10 +299,14 @@ def verify(
     handle: Annotated[str | None, typer.Argument(help="A paper of `overlaps papers`.")] = None,
     all_papers: Annotated[bool, typer.Option("--all", help="All papers, on all cores.")] = False,
     quick: Quick = False,
-    json: Annotated[Path | None, typer.Option(help="File for the verdicts as JSON; it must not exist.")] = None,
-    strict: Annotated[bool, typer.Option("--strict", help="Exit code 1 also for claims not measured.")] = False,
+    json: Annotated[
+        Path | None, typer.Option(help="File for the verdicts as JSON, as they are found; an interrupted one goes on.")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Exit code 1 also for claims not measured, or not decided.")
+    ] = False,
 ) -> None:
-    """Measure the claims of a paper, or of all; exit code 1 if a verdict is not the recorded one."""
+    """Measure the claims of a paper, or of all; exit code 1 if a verdict contradicts the recorded one."""
     import os
 
     from ..interface.errors import InputError
@@ -200,18 +314,25 @@ def verify(
 
     if (handle is None) != all_papers:
         raise InputError("handle: expected a paper, or --all for all of them; `overlaps papers` lists them")
-    if json is not None and json.exists():
-        raise InputError(f"json: {json} exists; give a new file")
-    if json is not None and not json.parent.is_dir():
-        raise InputError(f"json: no folder {json.parent}; make it first")
     handles = [] if handle is None else [handle]
-    report = measure(*handles, quick=quick, processes=os.cpu_count() or 1)
+    report = measure(*handles, quick=quick, processes=os.cpu_count() or 1, record=json)
     print(report)
     if json is not None:
-        json.write_text(report.to_json(), encoding="utf-8")
         print(f"verdicts: {json}")
-    if report.wrong or (strict and report.not_measured):
+    if report.wrong or (strict and (report.not_measured or report.undecided)):
         raise typer.Exit(1)
+
+
+@app.command()
+def report(
+    source: Annotated[Path, typer.Argument(help="Folder of run, sweep, learn or spectrum, or file of verify --json.")],
+    out: Annotated[Path, typer.Option("--out", "-o", help="File to write.")] = Path("report.html"),
+) -> None:
+    """Write one HTML file to send: question, verdict, figures to hover over, tables, how to repeat it; no network."""
+    from ..pages.report import read, write
+
+    path = write(read(source), out)
+    print(f"report: {path} ({path.stat().st_size / 1e6:.1f} MB)")
 
 
 @app.command()
@@ -248,6 +369,10 @@ def main() -> None:
             raise
         print(f"overlaps: {' '.join(reason.split())}", file=sys.stderr)
         sys.exit(2)
-    except KeyboardInterrupt:
-        print("overlaps: interrupted", file=sys.stderr)
+    except Interrupted:
+        raise
+    except (KeyboardInterrupt, SystemExit) as end:  # Typer ends with 130 in silence while it reads the arguments
+        if isinstance(end, SystemExit) and end.code != 130:
+            raise
+        print("overlaps: interrupted; the command had not begun, the same command does", file=sys.stderr)
         sys.exit(130)

@@ -6,6 +6,8 @@ With K students, F fixed directions and B levels, operations of the scales are a
     meso: runs · steps · B (K + F)²
     micro: runs · steps · N (K + F)
 
+Components whose covariances do not commute make macro 2·10³ (K N)³, at most, and a step of micro N² more.
+
 The numbers are those of an ordinary problem; only their order of magnitude is used.
 """
 
@@ -36,6 +38,9 @@ def check_cost(problem: Problem, plan: Plan) -> None:
         "meso_runs": float(plan.meso_runs) * count * levels * (K + F) ** 2,
         "micro_runs": float(plan.micro_runs) * count * N * (K + F),
     }
+    if not problem.data.commuting:
+        work["units"] = 2e3 * float(K * N) ** 3
+        work["micro_runs"] += float(plan.micro_runs) * count * N**2
     name = max(work, key=lambda n: work[n])
     if work[name] > MOST:
         what = {"units": f"{K} students", "meso_runs": f"{plan.meso_runs} meso runs of {count:,} steps"}.get(

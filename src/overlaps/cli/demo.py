@@ -28,8 +28,9 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from .. import plot
+from ..interface import files
 from ..plan.rows_forecast import RowsForecast
+from ..plot import curves
 from . import planned
 from .experiment import Experiment, Outcome
 
@@ -199,14 +200,14 @@ class Demonstration(Outcome):
         small, large = self.results, self.large
         for results, colour in ((small.values(), BLUE), ((large.macro, large.meso), RED)):
             for result in results:
-                plot.trajectory(result, "error", ax, color=colour, lw=plot.WIDTHS[result.scale])
+                curves.trajectory(result, "error", ax, color=colour, lw=curves.WIDTHS[result.scale])
         p = large.plateau
         ax.plot([large.flat / 4, large.left], [p.error, p.error], **CLOSED)
         ax.plot(large.left, (1 - LOST) * p.error, "kd", ms=4)
         sizes = f"N = {self.experiment.run.size}", f"N = {large.meso.size:,}"
         handles = [
             _handle(small["macro"], f"macro, start of {sizes[0]}", BLUE),
-            *(_handle(small[name], plot.label(small[name]), BLUE) for name in ("meso", "micro")),
+            *(_handle(small[name], curves.label(small[name]), BLUE) for name in ("meso", "micro")),
             _handle(large.macro, f"macro, start of {sizes[1]}", RED),
             _handle(large.meso, f"diffusion, {sizes[1]}, {large.meso.runs} runs, none trained", RED),
             Line2D([], [], **CLOSED, marker="d", ms=4, label="closed forms: plateau, and a tenth of it lost"),
@@ -222,7 +223,7 @@ class Demonstration(Outcome):
         colours = [(BLUE, RED, GREEN, ORANGE)[i % 4] for i in range(len(entries))]
         for result in self.results.values():
             ax.set_prop_cycle(color=colours)
-            plot.trajectory(result, "R", ax, lw=plot.WIDTHS[result.scale])
+            curves.trajectory(result, "R", ax, lw=curves.WIDTHS[result.scale])
         handles = [Line2D([], [], color=c, label=f"R{list(e)}") for c, e in zip(colours, entries, strict=True)]
         handles += [_handle(result, name, "0.3") for name, result in self.results.items()]
         ax.legend(handles=handles, loc="upper left", ncols=2)
@@ -251,8 +252,8 @@ class Demonstration(Outcome):
     def _draw_images(self, ax: Axes) -> None:
         for (name, (meso, micro)), colour in zip(self.images.items(), (BLUE, RED), strict=True):
             word = self._word(on_images(name))
-            plot.trajectory(meso, "error", ax, color=colour, lw=1.2, label=f"{name}, predicted from the spectrum")
-            plot.trajectory(micro, "error", ax, color=colour, lw=2.5, label=f"{name}, trained on the images: {word}")
+            curves.trajectory(meso, "error", ax, color=colour, lw=1.2, label=f"{name}, predicted from the spectrum")
+            curves.trajectory(micro, "error", ax, color=colour, lw=2.5, label=f"{name}, trained on the images: {word}")
         ax.set_title(f"(d) students on images of digits, N = {self.images['erf'].micro.size}")
         ax.legend(loc="lower left")
 
@@ -331,7 +332,7 @@ def demonstrate(out: str | os.PathLike[str], sizes: Sizes | None = None, *, prog
     outliers = _outliers(sizes, progress)
     outliers.macro.save(folder / "outliers macro.nc")
     outliers.micro.save(folder / "outliers micro.nc")
-    outliers.predicted.to_netcdf(folder / "outliers predicted.nc", engine="h5netcdf")
+    files.write_dataset(folder / "outliers predicted.nc", outliers.predicted)
     say("4 of 5: training on images of digits")
     verdicts, images = dict(outcome.verdicts), {}
     for name in IMAGES:
@@ -342,7 +343,7 @@ def demonstrate(out: str | os.PathLike[str], sizes: Sizes | None = None, *, prog
     say("5 of 5: planning a training on labelled digits")
     rows = ov.Samples(ov.digits(), ov.digit_labels() % 2 == 0)
     plan = ov.forecast(rows, runs=sizes.plan_runs, progress=progress)
-    (folder / "plan").mkdir()
+    (folder / "plan").mkdir(exist_ok=True)
     plan.write(folder / "plan")
     found = Demonstration(experiment, folder, outcome.results, verdicts, large, outliers, images, plan)
     found.write()
@@ -380,7 +381,7 @@ def _large(experiment: Experiment, sizes: Sizes, progress: bool) -> Large:
     problem, plan = experiment.problem, experiment.run
     start = ov.draw(problem, sizes.large, seed=plan.seed, scale=plan.scale)
     times = ov.logtimes(plan.first, 2 * plan.last, plan.count)
-    macro = ov.solve(problem, start, times)
+    macro = ov.solve(problem, start, times, progress=progress)
     meso = ov.sample(
         problem, start, times, runs=sizes.large_runs, seed=plan.seed, method="diffusion", progress=progress
     )
@@ -399,7 +400,7 @@ def _outliers(sizes: Sizes, progress: bool) -> Outliers:
         np.geomspace(0.3, 80.0, sizes.observations) * sizes.mixture // 1
     )  # the network is observed at whole steps
     times = steps / sizes.mixture
-    macro = ov.solve(problem, start, times)
+    macro = ov.solve(problem, start, times, progress=progress)
     outlier, edge, count = np.empty((times.size, CLASSES)), np.empty(times.size), np.empty(times.size, int)
     for i in range(times.size):
         at = macro.data.isel(run=0, time=i)
@@ -428,7 +429,7 @@ def _handle(result: ov.Trajectory, text: str, colour: str) -> Line2D:
     """A trajectory in a legend of our own."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], color=colour, ls=plot.LINES[result.scale], lw=plot.WIDTHS[result.scale], label=text)
+    return Line2D([], [], color=colour, ls=curves.LINES[result.scale], lw=curves.WIDTHS[result.scale], label=text)
 
 
 def _mean(values: Array) -> str:

@@ -7,23 +7,28 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass, field
+import shutil
+import warnings
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from .. import __version__
 from ..compare.verdict import Verdict, compare
-from ..interface import spec
+from ..interface import files, spec
 from ..interface.checks import new_folder, number, steps, whole
-from ..interface.errors import InputError, NumericalError, unknown
-from ..problem.start import draw
+from ..interface.errors import DamagedFileError, InputError, NumericalError, unknown
+from ..problem.start import Start, draw
 from ..problem.statement import ROLES, Problem
-from ..trajectory.dataset import Trajectory
+from ..trajectory.dataset import Trajectory, load
 from ..trajectory.scales import sample, solve, train
 from ..trajectory.times import logtimes
 from .cost import check_cost
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+FINISHED = "runs"  # folder of the runs that are finished, until all of them are
 
 
 @dataclass(frozen=True)
@@ -78,10 +83,15 @@ class Experiment:
             raise InputError(f"{given[0]}: times of FullBatch are its steps, all of them; leave {given[0]} out")
 
     @property
-    def has_chain(self) -> bool:
-        """Whether there is a chain of overlaps: not of latents, nor of rows that are gone through again and again."""
-        again = self.problem.learns_rows and self.problem.algorithm.engine[1] != "online.meso"
-        return not self.problem.data.reads_latent and not again
+    def no_chain(self) -> str:
+        """Why there is no chain of overlaps, in words; empty where there is one."""
+        if self.problem.data.reads_latent:
+            return "a teacher that reads a latent has none"
+        if self.problem.classifies_rows or not self.problem.data.commuting:
+            return "classes whose covariances do not commute share no eigenbasis"
+        if self.problem.learns_rows and self.problem.algorithm.engine[1] != "online.meso":
+            return "rows that come back are not Gaussian inputs"
+        return ""
 
     @classmethod
     def from_toml(cls, text: str) -> Experiment:
@@ -118,29 +128,33 @@ class Experiment:
                 f"{dims.size} level{'s' * (dims.size > 1)}, {p.loss if isinstance(p.loss, str) else p.loss.name} loss",
                 f"size {r.size} ({dims.min()} to {dims.max()} dimensions per level), {when}",
                 f"averages: {how.name}",
-                (f"meso: {r.meso_runs} x {total:,} steps; " if self.has_chain else "")
+                (f"meso: not there, {self.no_chain}; " if self.no_chain else f"meso: {r.meso_runs} x {total:,} steps; ")
                 + f"micro: {r.micro_runs} x {total:,} steps",
             ]
         )
 
     def execute(self, out: str | os.PathLike[str], *, progress: bool = True) -> Outcome:
-        """Run all scales and compare them; everything is written to the new folder `out` as it is computed."""
+        """Run all scales and compare them; everything is written to the folder `out` as it is computed.
+
+        A folder that an interrupted run of the same spec has left is gone on with: what it holds is not computed again.
+        """
         plan = self.run
-        folder = new_folder("out", out)
+        folder = self._folder(out)
         start = draw(self.problem, plan.size, seed=plan.seed, scale=plan.scale)
         times = None if self.problem.algorithm.times_are_steps else logtimes(plan.first, plan.last, plan.count)
-        (folder / "spec.toml").write_text(self.to_toml(), encoding="utf-8")
+        files.write(folder / "spec.toml", self.to_toml())
         results: dict[str, Trajectory] = {}
-        jobs: dict[str, Any] = {"macro": lambda: solve(self.problem, start, times)}
-        if plan.meso_runs and self.has_chain:
-            jobs["meso"] = lambda: sample(
-                self.problem, start, times, runs=plan.meso_runs, seed=plan.seed, progress=progress
-            )
+        jobs: dict[str, Any] = {"macro": lambda: solve(self.problem, start, times, progress=progress)}
+        options: dict[str, Any] = {"seed": plan.seed, "store": folder / FINISHED, "progress": progress}
+        if plan.meso_runs and not self.no_chain:
+            jobs["meso"] = lambda: sample(self.problem, start, times, runs=plan.meso_runs, **options)
         if plan.micro_runs:
-            jobs["micro"] = lambda: train(
-                self.problem, start, times, runs=plan.micro_runs, seed=plan.seed, progress=progress
-            )
+            jobs["micro"] = lambda: train(self.problem, start, times, runs=plan.micro_runs, **options)
         for name, job in jobs.items():
+            before = _computed_before(folder / f"{name}.nc", self.problem, start)
+            if before is not None:
+                results[name] = before
+                continue
             try:
                 results[name] = job()
             except NumericalError as error:
@@ -154,6 +168,7 @@ class Experiment:
                     ) from None
                 raise
             results[name].save(folder / f"{name}.nc")
+            shutil.rmtree(folder / FINISHED, ignore_errors=True)  # all of them are in the file now
         pairs = [("macro", name) for name in results if name != "macro"]
         if {"meso", "micro"} <= results.keys():
             pairs.append(("meso", "micro"))
@@ -165,6 +180,37 @@ class Experiment:
         )
         outcome.write()
         return outcome
+
+    def _folder(self, out: str | os.PathLike[str]) -> Path:
+        """A new folder, or one that an interrupted run of this spec has left."""
+        folder = Path(out)
+        if not os.path.isdir(folder):  # False for names that cannot be, which are refused
+            return new_folder("out", out)
+        files.clear_drafts(folder)
+        if not any(folder.iterdir()):
+            return folder
+        try:
+            before = (folder / "spec.toml").read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return new_folder("out", out)  # refused
+        if before != self.to_toml():
+            raise InputError(
+                f"out: {folder} exists already and holds results of another spec; name a new folder, or run the spec "
+                "that is in it to go on"
+            )
+        return folder
+
+
+def _computed_before(path: Path, problem: Problem, start: Start) -> Trajectory | None:
+    """What an interrupted run of this version has written of a scale; a damaged file is told, and not used."""
+    if not path.exists():
+        return None
+    try:
+        found = load(path)
+    except DamagedFileError as error:
+        warnings.warn(f"{error}; it is computed again", UserWarning, stacklevel=3)
+        return None
+    return replace(found, problem=problem, start=start) if found.data.attrs["overlaps"] == __version__ else None
 
 
 @dataclass(frozen=True, eq=False)
@@ -186,7 +232,7 @@ class Outcome:
 
     def figure(self) -> Figure:
         """Error and overlaps against time, all scales laid over each other."""
-        from ..plot import outcome
+        from ..plot.curves import outcome
 
         return outcome(self.results, {name: v.verdict for name, v in self.verdicts.items()})
 
@@ -195,15 +241,21 @@ class Outcome:
         import matplotlib.pyplot as plt
 
         picture = self.figure()
-        picture.savefig(self.figure_path, dpi=150)
+        files.write_picture(self.figure_path, picture, dpi=150)
         plt.close(picture)
         text = "\n\n".join(repr(v) for v in self.verdicts.values()) or "macro alone: nothing to compare"
-        self.verdict_path.write_text(text + "\n", encoding="utf-8")
+        text += self._without_meso
+        files.write(self.verdict_path, text + "\n")
         summary = {name: v.to_dict() for name, v in self.verdicts.items()}
-        (self.folder / "verdict.json").write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        files.write(self.folder / "verdict.json", json.dumps(summary, indent=2) + "\n")
         for name, verdict in self.verdicts.items():
-            verdict.table.to_netcdf(self.folder / f"points {name}.nc", engine="h5netcdf")
+            files.write_dataset(self.folder / f"points {name}.nc", verdict.table)
+
+    @property
+    def _without_meso(self) -> str:
+        why = self.experiment.no_chain
+        return f"\nmeso: not there, {why}" if why and self.experiment.run.meso_runs else ""
 
     def __repr__(self) -> str:
         lines = [repr(r) for r in self.results.values()] + [repr(v) for v in self.verdicts.values()]
-        return "\n".join(lines)
+        return "\n".join(lines) + self._without_meso

@@ -36,7 +36,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.power_law import jackknife
-from ..interface.errors import InputError, unknown
+from ..interface.checks import checked
+from ..interface.errors import InputError, shown, unknown
 from ..trajectory.dataset import Trajectory
 
 Array = NDArray[np.float64]
@@ -110,6 +111,7 @@ class Discrepancy:
         )
 
 
+@checked
 def tlog_rmse(theory: Trajectory, simulation: Trajectory, variables: Sequence[str] | None = None) -> Discrepancy:
     """Distance of the runs of a simulation (micro or meso) from a theory (macro) on the same log-spaced times.
 
@@ -187,7 +189,7 @@ def _values(side: Trajectory, name: str) -> Array:
 def _names(theory: Trajectory, simulation: Trajectory, variables: Sequence[str] | None) -> list[str]:
     for name, side in (("theory", theory), ("simulation", simulation)):
         if not isinstance(side, Trajectory):
-            raise InputError(f"{name}: expected a trajectory from solve, sample, train or load, got {side!r:.80}")
+            raise InputError(f"{name}: expected a trajectory from solve, sample, train or load, got {shown(side)}")
     if theory.scale != "macro":
         raise InputError(f"theory: expected macro, from solve, got {theory.scale}; two simulations are for compare")
     if "accuracy" not in theory.data["Q"].attrs:
@@ -200,7 +202,7 @@ def _names(theory: Trajectory, simulation: Trajectory, variables: Sequence[str] 
     if isinstance(variables, str):
         variables = [variables]
     if not isinstance(variables, Sequence) or not variables or not all(isinstance(name, str) for name in variables):
-        raise InputError(f"variables: expected names such as 'Q', got {variables!r:.80}")
+        raise InputError(f"variables: expected names such as 'Q', got {shown(variables)}")
     for name in variables:
         if name not in common:
             raise unknown("variable that both have", name, common)

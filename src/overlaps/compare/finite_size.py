@@ -7,7 +7,7 @@ from a bootstrap over runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import stats
 
 from ..data.power_law import Exponent
-from ..interface.checks import whole
+from ..interface.checks import checked, listed, whole
 from ..interface.errors import InputError
 from ..problem.start import Start, draw
 from ..problem.statement import Problem
@@ -55,21 +55,23 @@ class Scaling:
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Root-mean-square bias and spread of each variable against size."""
-        import matplotlib.pyplot as plt
+        from ..plot.palette import COLOURS, new_axes
 
         if ax is None:
-            _, ax = plt.subplots(layout="constrained")
+            ax = new_axes()
         n = self.data["size"].values
         for i, name in enumerate(self.spread):
             part = self.data.isel(point=np.flatnonzero(self.data["variable"].values == name))
-            ax.loglog(n, np.sqrt((part["bias"] ** 2).mean("point")), "o-", color=f"C{i}", label=f"{name}: bias")
-            ax.loglog(n, np.sqrt((part["spread"] ** 2).mean("point")), "s--", color=f"C{i}", label=f"{name}: spread")
+            colour = COLOURS[i % len(COLOURS)]
+            ax.loglog(n, np.sqrt((part["bias"] ** 2).mean("point")), "o-", color=colour, label=f"{name}: bias")
+            ax.loglog(n, np.sqrt((part["spread"] ** 2).mean("point")), "s--", color=colour, label=f"{name}: spread")
         ax.set_xlabel("size N")
         ax.set_ylabel("root mean square over entries and times")
         ax.legend()
         return ax
 
 
+@checked
 def check_scaling(
     problem: Problem,
     sizes: Sequence[int],
@@ -88,9 +90,7 @@ def check_scaling(
     start: overlaps to start from at every size; by default a draw at the largest size with student scale 0.5.
     times, runs, seed: as for `sample`; by default 0.5, 1, 2 and 4, or all steps of `FullBatch`.
     """
-    if not isinstance(sizes, Iterable):
-        raise InputError(f"sizes: expected several sizes, got {sizes!r}")
-    sizes = sorted({whole("sizes", n, least=1) for n in sizes})
+    sizes = sorted({whole("sizes", n, least=1) for n in listed("sizes", sizes, "sizes")})
     if len(sizes) < 2:
         raise InputError("sizes: expected at least two different sizes")
     runs = whole("runs", runs, least=10)
@@ -100,6 +100,7 @@ def check_scaling(
         )
     if start is None:
         start = draw(problem, sizes[-1], seed=seed, scale=0.5)
+    seed = whole("seed", seed, least=0)
     starts = [start.at_size(problem, n) for n in sizes]
     # a theory for each size: the levels have the fractions that are possible there
     if times is None and not problem.algorithm.times_are_steps:

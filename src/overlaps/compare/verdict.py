@@ -15,12 +15,15 @@ as an equivalent z-score.
   run at N/2 and N/4 from the same overlaps, and the interval of the power of N fitted to all three sizes reaches 0.75
   and lies above 0.25.
 - **disagrees**: some point deviates and does not vanish: the power lies below 0.5, or both sides are simulations.
+
+A theory of labelled rows that is compared with training on the same rows has no other error: they are the population.
+On other rows of the same source it is an estimate (see `overlaps.compare.other_rows`).
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -29,10 +32,11 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from ..data.power_law import Exponent
-from ..interface.checks import number
-from ..interface.errors import InputError, NumericalError
+from ..interface.checks import checked, number
+from ..interface.errors import InputError, NumericalError, shown
 from ..trajectory.dataset import Trajectory
 from ..trajectory.points import Points, fit_decay, holm, points, relabelled
+from .other_rows import OtherRows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -79,13 +83,31 @@ class Verdict:
                 )
         return "\n".join(lines)
 
-    def plot(self, name: str = "error", ax: Axes | None = None) -> Axes:
-        """Both trajectories of a variable, laid over each other."""
-        ax = self.theory.plot(name, ax, color="k")
-        self.simulation.plot(name, ax)
-        ax.set_title(f"{self.verdict} ({self.theory.scale} against {self.simulation.scale})")
-        ax.legend()
-        return ax
+    def _repr_html_(self) -> str:
+        from ..plot.notebook import card
+
+        return card(repr(self), lambda ax: self.plot("error", ax), describe="both errors against time")
+
+    @checked
+    def plot(self, name: str = "error", ax: Axes | None = None, *, interactive: bool = False) -> Any:
+        """Both trajectories of a variable, laid over each other.
+
+        Parameters
+        ----------
+        ax: matplotlib axes to draw on; new ones by default.
+        interactive: a Plotly figure to hover over instead, which is returned.
+        """
+        if interactive:
+            from ..plot.interactive import together
+
+            if ax is not None:
+                raise InputError("plot: axes are for matplotlib; leave them out, or interactive=True")
+            return together(self.theory, self.simulation, self.verdict, name)
+        axes: Axes = self.theory.plot(name, ax, color="k")
+        self.simulation.plot(name, axes)
+        axes.set_title(f"{self.verdict} ({self.theory.scale} against {self.simulation.scale})")
+        axes.legend()
+        return axes
 
     def to_dict(self) -> dict[str, Any]:
         """The verdict as plain values, for JSON."""
@@ -112,6 +134,7 @@ class Verdict:
         }
 
 
+@checked
 def compare(
     theory: Trajectory,
     simulation: Trajectory,
@@ -123,6 +146,9 @@ def compare(
     progress: bool = True,
 ) -> Verdict:
     """Compare a theory (macro, or meso as a reference law) with runs (micro or meso) at the same times.
+
+    Where both are of labelled rows, and the rows are not the same, the theory must have been solved with `resamples`:
+    the bias of its fit is taken off, and the standard error of its estimates is counted.
 
     Parameters
     ----------
@@ -138,7 +164,10 @@ def compare(
     if level >= 1:
         raise InputError(f"level: expected a chance below one, got {level:g}")
     a, b = _matched(theory, simulation)
-    tests = _tests(theory, simulation, a, b, level, seed)
+    doubt = OtherRows.between(theory, simulation)
+    if doubt is not None:
+        a = replace(a, values=doubt.expected)
+    tests = _tests(theory, simulation, a, b, level, seed, doubt)
     word, reason, exponent = (
         _judge_size(theory, simulation, b, tests, level, seed, finite_size=finite_size, progress=progress)
         if np.any(tests.deviating)
@@ -165,9 +194,17 @@ class _Tests(NamedTuple):
     table: xr.Dataset
 
 
-def _tests(theory: Trajectory, simulation: Trajectory, a: Points, b: Points, level: float, seed: int) -> _Tests:
+def _tests(
+    theory: Trajectory,
+    simulation: Trajectory,
+    a: Points,
+    b: Points,
+    level: float,
+    seed: int,
+    doubt: OtherRows | None = None,
+) -> _Tests:
     lone = next((r.scale for r in (theory, simulation) if r.scale != "macro" and r.runs < 2), "")
-    deviation, error, freedom, slack = _deviation(theory, simulation, a, b)
+    deviation, error, freedom, slack = _deviation(theory, simulation, a, b, doubt)
     scale = np.array([max(float(np.abs(theory.data[n]).max()), 1e-12) for n in a.variable])
     still = error <= 1e-13 * scale  # constants, and the common start
     broken = still & (np.abs(deviation) > slack + 1e-9 * scale) & (not lone)
@@ -258,7 +295,7 @@ def _judge_size(
 def _matched(theory: Trajectory, simulation: Trajectory) -> tuple[Points, Points]:
     for name, side in (("theory", theory), ("simulation", simulation)):
         if not isinstance(side, Trajectory):
-            raise InputError(f"{name}: expected a trajectory from solve, sample, train or load, got {side!r}")
+            raise InputError(f"{name}: expected a trajectory from solve, sample, train or load, got {shown(side)}")
     if simulation.scale == "macro":
         raise InputError("simulation: expected runs (micro or meso), got macro; pass the theory first")
     if theory.scale == "macro" and "accuracy" not in theory.data["Q"].attrs:
@@ -276,15 +313,20 @@ def _matched(theory: Trajectory, simulation: Trajectory) -> tuple[Points, Points
     return points(theory), points(simulation)
 
 
-def _deviation(theory: Trajectory, simulation: Trajectory, a: Points, b: Points) -> tuple[Array, Array, Array, Array]:
+def _deviation(
+    theory: Trajectory, simulation: Trajectory, a: Points, b: Points, doubt: OtherRows | None
+) -> tuple[Array, Array, Array, Array]:
     """Deviation, its standard error, degrees of freedom and the theory's own error, all (points,)."""
     squares, freedoms = [], []
     for side in (a, b):
         n = len(side.values)
         squares.append(side.values.var(0, ddof=1) / n if n > 1 else np.zeros(side.values.shape[1]))
         freedoms.append(max(n - 1, 1))
-    total = squares[0] + squares[1]
-    shares = squares[0] ** 2 / freedoms[0] + squares[1] ** 2 / freedoms[1]
+    if doubt is not None:
+        squares.append(doubt.standard_error**2)
+        freedoms.append(doubt.resamples)
+    total = np.sum(squares, axis=0)
+    shares = np.sum([square**2 / freedom for square, freedom in zip(squares, freedoms, strict=True)], axis=0)
     freedom = np.where(shares > 0, total**2 / np.where(shares > 0, shares, 1.0), 1.0)
     slack = np.array([theory.accuracy(n) + simulation.accuracy(n) for n in a.variable])
     return b.values.mean(0) - a.values.mean(0), np.sqrt(total), freedom, slack

@@ -6,9 +6,10 @@ A file holds what was compiled for one function and one signature,
 
 where <version> is a hash of all sources that compute and of the versions of Python, NumPy, Numba and LLVM, and <name>
 one of function, signature and CPU. An edit anywhere therefore starts a new folder; the `VERSIONS` used last are left
-and the others removed. Files are written whole or not at all, so processes may compile at once. A file whose content
-does not have its hash is removed, and its function compiled anew. Where nothing can be written, code is compiled in
-every process, and a warning says so once.
+and the others removed. A process during which a file is edited reads and writes nothing from then on: modules are
+imported when they are needed, and those of before and after the edit would share a folder. Files are written whole or
+not at all, so processes may compile at once. A file whose content does not have its hash is removed, and its function
+compiled anew. Where nothing can be written, code is compiled in every process, and a warning says so once.
 
 The environment variable OVERLAPS_CACHE_DIR moves the folder; ``overlaps cache --clear`` empties it.
 
@@ -37,6 +38,7 @@ from pathlib import Path
 VARIABLE = "OVERLAPS_CACHE_DIR"
 WARNED = "OVERLAPS_CACHE_WARNED"  # handed on to the processes that this one starts, so that one warning is given
 REMEDY = f"set {VARIABLE} to a folder that can be written"
+OTHERS = ("papers", "pages")  # folders in which nothing is compiled
 VERSIONS = 10  # folders that are left: those of several environments, and of a few edits
 PACKAGE = Path(__file__).parent.parent
 DIGEST = 32  # bytes of a SHA-256
@@ -57,10 +59,15 @@ def home() -> Path | None:
         return None
 
 
-@cache
 def sources() -> str:
-    """Hash of all files that compute, which are all but those of the papers, as this process found them."""
-    return _hashed()
+    """Hash of all files that compute, which are all but those of papers and pages, as this process found them."""
+    return _found()[1]
+
+
+@cache
+def _found() -> tuple[dict[str, tuple[int, int]], str]:
+    """What the files looked like when this process began, and then their hash, so that no edit is missed."""
+    return {str(file): _edit_and_size(file) for file in _files()}, _hashed()
 
 
 def changed() -> bool:
@@ -68,13 +75,41 @@ def changed() -> bool:
     return _hashed() != sources()
 
 
+_unedited: set[str] = set()  # modules that were found to be as they were when this process began
+
+
+def imports_changed() -> bool:
+    """Whether a module in use was edited since this process began: what was kept may belong to another text of it.
+
+    A module is looked at once, for what is in use is what it was when it was imported.
+    """
+    states = _found()[0]
+    for name, module in list(sys.modules.items()):
+        if name.startswith(f"{PACKAGE.name}.") and name not in _unedited:
+            file = getattr(module, "__file__", None)
+            if file in states:
+                with suppress(OSError):
+                    if _edit_and_size(Path(file)) != states[file]:
+                        return True
+            _unedited.add(name)
+    return False
+
+
+def _files() -> list[Path]:
+    return sorted(file for file in PACKAGE.rglob("*.py") if file.relative_to(PACKAGE).parts[0] not in OTHERS)
+
+
+def _edit_and_size(file: Path) -> tuple[int, int]:
+    """Time of the last edit, and size."""
+    state = file.stat()
+    return state.st_mtime_ns, state.st_size
+
+
 def _hashed() -> str:
     digest = sha256()
-    for file in sorted(PACKAGE.rglob("*.py")):
-        parts = file.relative_to(PACKAGE).parts
-        if parts[0] != "papers":
-            content = file.read_bytes()
-            digest.update(f"{'/'.join(parts)} {len(content)}\n".encode() + content)
+    for file in _files():
+        content = file.read_bytes()
+        digest.update(f"{file.relative_to(PACKAGE).as_posix()} {len(content)}\n".encode() + content)
     return digest.hexdigest()
 
 
@@ -97,9 +132,9 @@ def folder() -> Path | None:
 
 
 def read(name: str) -> bytes | None:
-    """What was kept under a name, or None. A file that is not whole is removed."""
+    """What was kept under a name, or None, as after an edit of the sources. A file that is not whole is removed."""
     where = folder()
-    if where is None:
+    if where is None or imports_changed():
         return None
     _note_use(where)
     try:

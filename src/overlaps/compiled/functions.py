@@ -15,9 +15,12 @@ says so once; the results are the same.
 from __future__ import annotations
 
 import pickle
+import sys
+import time as clock
 from collections.abc import Callable
 from functools import cache
 from hashlib import sha256
+from multiprocessing import parent_process
 from typing import Any
 
 import numba
@@ -28,6 +31,40 @@ from .symbols import KEEPS, njit
 
 code_cache.sources()  # as they are now, before anything is compiled
 Own = type(njit(lambda: None))  # of functions compiled from a user's own
+
+
+PATIENCE = 2.0  # seconds
+
+
+class Waiting:
+    """How long users have waited for compilations, of which they are told once, after two seconds."""
+
+    def __init__(self) -> None:
+        self.began: list[float] = []  # compilations within compilations
+        self.seconds, self.told = 0.0, False
+
+    def begin(self) -> None:
+        """A function is not kept, and is compiled now."""
+        self.began.append(clock.perf_counter())
+        self._tell()
+
+    def end(self) -> None:
+        """It is compiled."""
+        self._tell()
+        if self.began:
+            began = self.began.pop()
+            self.seconds += 0.0 if self.began else clock.perf_counter() - began
+
+    def _tell(self) -> None:
+        waited = self.seconds + (clock.perf_counter() - self.began[0] if self.began else 0.0)
+        if waited > PATIENCE and not self.told:
+            self.told = True
+            kept = "; it is kept, and the next time is quick" if code_cache.home() else ""
+            if parent_process() is None and sys.stderr is not None and sys.stderr.isatty():
+                print(f"overlaps: compiling, which takes up to a minute or two{kept}", file=sys.stderr, flush=True)
+
+
+WAITING = Waiting()
 
 
 class Kept:
@@ -43,7 +80,13 @@ class Kept:
         self.function = f"{function.__module__}.{function.__qualname__}"
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """The result of compiling for this signature, or None."""
+        """The result of compiling for this signature, or None, and then it is compiled."""
+        found = self._load(signature, context)
+        if found is None:
+            WAITING.begin()
+        return found
+
+    def _load(self, signature: Any, context: Any) -> Any:
         if not KEEPS:
             return None
         name = ""
@@ -65,6 +108,7 @@ class Kept:
 
     def save_overload(self, signature: Any, result: Any) -> None:
         """Keep the result of compiling for this signature, unless it points to memory of this process."""
+        WAITING.end()
         if not KEEPS:
             code_cache.warn_once(f"Numba {numba.__version__} numbers its functions in another way")
             return

@@ -3,6 +3,7 @@
 from .inputs import Centred, Components, Levels, TeacherFields
 from .latent import LatentMixture
 from .models import MODELS
+from .models.classes import GaussianClasses
 from .models.gaussian import GaussianInputs
 from .models.manifold import HiddenManifold
 from .models.mixture import GaussianMixture
@@ -15,6 +16,7 @@ __all__ = [
     "SPECTRA",
     "Centred",
     "Components",
+    "GaussianClasses",
     "GaussianInputs",
     "GaussianMixture",
     "HiddenManifold",

@@ -8,6 +8,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,7 +51,7 @@ def columns_of(source: Source) -> Columns:
         if table.ndim == 2 and table.dtype.kind in "OUS":
             return Columns(pandas.DataFrame(table.astype(object)).infer_objects())
         return Columns(numbers(source, "an array"))
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise InputError(f"source: no file {path}")
     if path.suffix.lower() == ".parquet":
         return columns_of(parquet(path))

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ..interface.errors import InputError
+from ..interface.errors import InputError, shown
 from .table import Source, blocks, count_header
 
 Array = NDArray[np.float64]
@@ -127,7 +127,7 @@ def principal_axes(source: Source, centre: bool = True, standardise: bool = Fals
 def true_or_false(name: str, value: bool | np.bool_) -> bool:
     """`value`, or a refusal of what is no truth value."""
     if not isinstance(value, (bool, np.bool_)):
-        raise InputError(f"{name}: expected true or false, got {value!r:.80}")
+        raise InputError(f"{name}: expected true or false, got {shown(value)}")
     return bool(value)
 
 

@@ -33,8 +33,8 @@ def common_eigenbasis(matrices: Array) -> tuple[Array, Array, NDArray[np.int64]]
             if commutator > 1e-8 * scale**2:
                 raise InputError(
                     f"covariances: those of components {b} and {a} do not commute (by {commutator:.2g}): they share no "
-                    "eigenbasis, so that no finite set of overlaps describes them; use covariances that do, such "
-                    "as their diagonals"
+                    "eigenbasis, so that no finite set of overlaps describes them; use GaussianClasses, or covariances "
+                    "that do, such as their diagonals"
                 )
     # a combination in general position tells all common eigenspaces apart
     mixing = np.random.default_rng(0).uniform(0.5, 1.5, count)
@@ -52,9 +52,18 @@ def common_eigenbasis(matrices: Array) -> tuple[Array, Array, NDArray[np.int64]]
     values = np.where(values < 1e-12 * scale, 0.0, values)
     levels: list[Array] = []
     level = np.empty(size, np.int64)
-    for i in np.lexsort(values.T[::-1])[::-1]:
+    for i in np.lexsort(_ranks(values, EQUAL * scale).T[::-1])[::-1]:
         near = [b for b, own in enumerate(levels) if np.abs(own - values[i]).max() <= EQUAL * scale]
         if not near:
             levels.append(values[i])
         level[i] = near[0] if near else len(levels) - 1
     return basis[:, np.argsort(level, kind="stable")], np.array(levels), np.bincount(level)
+
+
+def _ranks(values: Array, gap: float) -> NDArray[np.int64]:
+    """Ranks within each column, where values closer than `gap` share one, so that rounding does not order levels."""
+    ranks = np.zeros(values.shape, np.int64)
+    for column, found in zip(values.T, ranks.T, strict=True):
+        order = np.argsort(column, kind="stable")
+        found[order[1:]] = np.cumsum(np.diff(column[order]) > gap)
+    return ranks

@@ -21,9 +21,9 @@ class Components(NamedTuple):
     labels: NDArray[np.int64] | NDArray[np.float64]
 
     @property
-    def drawn(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[Any]]:
-        """What a simulation needs: cumulative weights, standard deviations, labels."""
-        return np.cumsum(self.weights), np.sqrt(self.variances), self.labels
+    def drawn(self) -> tuple[NDArray[np.float64], NDArray[Any]]:
+        """What a simulation draws a component by, and its label: cumulative weights, labels."""
+        return np.cumsum(self.weights), self.labels
 
 
 class Shared:
@@ -32,12 +32,16 @@ class Shared:
     A data model whose teacher reads something else, or whose inputs are written otherwise, answers for itself.
     """
 
+    in_words = ""  # what to call the inputs where their repr says too much
     reads_latent = False  # whether the teacher reads something else than the student
     labelled = False  # whether the samples carry labels, so that no teacher is needed
     is_gaussian = False  # whether inputs are Gaussian given their component, and read by both networks
     one_covariance = True  # whether the covariances of the components are multiples of each other
+    commuting = True  # whether they share an eigenbasis, that of the levels
+    matrices: NDArray[np.float64] | None = None  # covariances in the coordinates of the inputs, if not by level
     table: NDArray[np.float64] | None = None  # rows that are drawn as they are, (rows, N); None: inputs are Gaussian
     targets: NDArray[np.float64] | None = None  # labels of these rows, (rows,); None where they have none
+    class_numbers: NDArray[np.int64] | None = None  # of components that stand for classes of rows, (components,)
     own_teacher: NDArray[np.float64] | None = None  # the linear teacher that labels of rows stand for, (1, N)
 
     def eigenvalues_at(self, size: int | None) -> NDArray[np.float64]:
@@ -46,7 +50,14 @@ class Shared:
 
     def described(self, as_gaussian: bool) -> str:
         """The inputs in a few words, for the record of a result; `as_gaussian`: whether it takes them as Gaussian."""
-        return repr(self)
+        return self.in_words or repr(self)
+
+    def standard_deviations(self, eigenvalues: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of a coordinate in each component and level, (components, levels), for the eigenvalues ω (levels,)."""
+        if self.one_covariance:
+            variances = self.components.variances  # type: ignore[attr-defined]
+            return np.multiply.outer(np.sqrt(variances), np.sqrt(eigenvalues))
+        return np.sqrt(self.component_eigenvalues)  # type: ignore[attr-defined,no-any-return]
 
     def check_theory(self, size: int | None) -> None:
         """Refuse a size at which the theory of Gaussian inputs does not describe these; here it does at all sizes."""
@@ -132,7 +143,7 @@ class Levels(Shared):
         return apportion(self.fractions, size, least=1)
 
     @property
-    def covariances(self) -> NDArray[np.float64]:
+    def component_eigenvalues(self) -> NDArray[np.float64]:
         """Eigenvalues of the covariance of each component, (components, levels)."""
         return np.multiply.outer(self.components.variances, self.eigenvalues)  # type: ignore[attr-defined,no-any-return]
 

@@ -1,9 +1,9 @@
 """Labels of the rows of a table: where they are read from, and what they are as numbers.
 
-Real labels are targets of a regression and stay as they are. Booleans, text and two whole numbers are two classes,
-which stand as −1 and +1 in sorted order. Whole numbers with many values are counts, hence real; a few of them, more
-than two, may be the numbers of classes, on which a regression means nothing, so they are refused: quantities are given
-as floats.
+Real labels are targets of a regression and stay as they are. Booleans, text and up to twenty whole numbers are classes,
+in sorted order. Two of them stand as −1 and +1 in a regression; a regression on the numbers of more than two means
+nothing, and is refused, while classifiers take any number of them. Whole numbers with more values are counts, hence
+real. Quantities with few values are given as floats.
 
 >>> import numpy as np
 >>> from overlaps.data.labels import encoded
@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..interface.errors import InputError
+from ..interface.errors import InputError, shown
 from .columns import columns_of
 from .table import Source, numbers, source_path, stored
 
@@ -34,18 +34,28 @@ CLASSES = 20  # values up to which whole numbers may be the numbers of classes
 class Labels:
     """Labels as numbers.
 
-    values: (rows,).
-    classes: names of the classes that −1 and +1 stand for; empty for a regression.
+    values: (rows,); of two classes −1 and +1, of more their numbers.
+    classes: names of the classes in sorted order, which are numbered 0, 1, …; empty for a regression.
     """
 
     values: Array
     classes: tuple[Any, ...] = ()
 
-    def __repr__(self) -> str:
+    @property
+    def numbers(self) -> NDArray[np.int64]:
+        """Number of the class of each row, (rows,)."""
         if not self.classes:
+            raise InputError("y: these labels are real numbers, not classes; pass classes as whole numbers or text")
+        return ((self.values + 1) / 2 if len(self.classes) == 2 else self.values).astype(np.int64)
+
+    def __repr__(self) -> str:
+        count = len(self.classes)
+        if count == 0:
             return f"Labels({self.values.size} real ones, {self.values.min():.4g} to {self.values.max():.4g})"
-        low, high = self.classes
-        return f"Labels({self.values.size} rows of 2 classes: {low} = -1, {high} = +1)"
+        told = [f"{name} = {sign}1" for name, sign in zip(self.classes, "-+", strict=False)]
+        if count > 2:
+            told = [str(name) for name in self.classes[:4]] + ["..."] * (count > 4)
+        return f"Labels({self.values.size} rows of {count} classes: {', '.join(told)})"
 
 
 def split(source: Source, y: ArrayLike | str | None, target: str | int | None) -> tuple[Source, NDArray[Any] | None]:
@@ -55,17 +65,19 @@ def split(source: Source, y: ArrayLike | str | None, target: str | int | None) -
     if y is not None:
         raise InputError("target: y gives the labels already; give a column of the table or labels, not both")
     if isinstance(target, (bool, np.bool_)) or not isinstance(target, (str, int, np.integer)):
-        raise InputError(f"target: expected the name or the number of a column, got {target!r:.80}")
+        raise InputError(f"target: expected the name or the number of a column, got {shown(target)}")
     path = source_path(source)
     if path is not None and path.suffix.lower() == ".npz" and isinstance(target, str):
         return _from_archive(path, target)
     columns = columns_of(source)
     if isinstance(target, str):
         if columns.names is None:
-            raise InputError(f"target: these columns have no names, got {target!r}; give its number, counted from 0")
+            raise InputError(
+                f"target: these columns have no names, got {shown(target)}; give its number, counted from 0"
+            )
         if columns.names.count(target) != 1:
             known = ", ".join(columns.names[:12]) + ", ..." * (len(columns.names) > 12)
-            raise InputError(f"target: expected the name of one column, got {target!r} (columns: {known})")
+            raise InputError(f"target: expected the name of one column, got {shown(target)} (columns: {known})")
         place = columns.names.index(target)
     else:
         place = int(target)
@@ -80,7 +92,9 @@ def split(source: Source, y: ArrayLike | str | None, target: str | int | None) -
 def _given(y: Any) -> NDArray[Any]:
     """Labels that are an array, a series, a frame of one column, or the path of a file with one column."""
     if isinstance(y, (bool, np.bool_)):
-        raise InputError(f"y: expected one label for each row, got {y!r}; centre and standardise are passed by name")
+        raise InputError(
+            f"y: expected one label for each row, got {shown(y)}; centre and standardise are passed by name"
+        )
     if isinstance(y, (str, os.PathLike)):
         try:
             columns = columns_of(y)
@@ -107,7 +121,9 @@ def _from_archive(path: Path, target: str) -> tuple[Source, NDArray[Any]]:
 
 
 def encoded(labels: NDArray[Any]) -> Labels:
-    """Labels as numbers; refused where they cannot be learned by regression."""
+    """Labels as numbers; refused where there is nothing to learn."""
+    if labels.size == 0:
+        raise InputError("y: expected one label for each row, got none")
     if labels.dtype.kind in "fiu":
         values = labels.astype(float)
         wrong = np.flatnonzero(~np.isfinite(values))
@@ -140,18 +156,11 @@ def _classes(labels: NDArray[Any]) -> Labels:
     names, counts = np.unique(labels.astype(str) if labels.dtype.kind in "OTUS" else labels, return_counts=True)
     if names.size == 1:
         raise InputError(f"y: all labels are {names[0]}, so there is nothing to learn")
-    if names.size > 2:
-        some = ", ".join(str(name) for name in names[:4]) + ", ..." * (names.size > 4)
-        quantities = "; if they are quantities, pass them as floats" if labels.dtype.kind in "iu" else ""
-        raise InputError(
-            f"y: expected real labels or two classes, got {names.size} classes ({some}); a regression on the numbers "
-            f"of classes means nothing: group them into two, for instance by y == {names[0]}{quantities}"
-        )
     if counts.min() < FEWEST:
         rare = int(counts.argmin())
         some = int(counts[rare])
         raise InputError(
             f"y: class {names[rare]} has {some} row{'s' * (some > 1)}, expected at least {FEWEST} of each class"
         )
-    values = np.where(labels.astype(names.dtype) == names[1], 1.0, -1.0)
-    return Labels(values, tuple(names.tolist()))
+    numbers = np.searchsorted(names, labels.astype(names.dtype)).astype(float)
+    return Labels(2 * numbers - 1 if names.size == 2 else numbers, tuple(names.tolist()))

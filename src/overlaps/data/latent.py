@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..interface.checks import array, number, whole
-from ..interface.errors import InputError, unknown
+from ..interface.errors import InputError, shown, unknown
 from .tuples import probabilities, tuples
 
 if TYPE_CHECKING:
@@ -256,7 +256,7 @@ def _frozen(values: Array) -> Array:
 
 def _one_of(name: str, value: object, options: Sequence[str]) -> None:
     if not isinstance(value, str):
-        raise InputError(f"{name}: expected one of {', '.join(options)}, got {value!r:.80}")
+        raise InputError(f"{name}: expected one of {', '.join(options)}, got {shown(value)}")
     if value not in options:
         raise unknown(name, value, options)
 

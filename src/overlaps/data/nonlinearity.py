@@ -36,10 +36,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..activations import BUILT_IN as ACTIVATIONS
-from ..activations import Activation
-from ..interface.checks import array, kinks, number
-from ..interface.errors import InputError, unknown
+from ..interface.checks import array, checked, kinks, number
+from ..interface.errors import InputError, shown, unknown
+from ..network.activations import BUILT_IN as ACTIVATIONS
+from ..network.activations import Activation
 from .gaussian_moments import Moments, by_panels
 
 Array = NDArray[np.float64]
@@ -64,7 +64,7 @@ class Nonlinearity:
 
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
-            raise InputError(f"name: expected text, got {self.name!r}")
+            raise InputError(f"name: expected text, got {shown(self.name)}")
         object.__setattr__(self, "kinks", kinks(self.kinks))
         if not isinstance(self.function, _Elementwise):
             object.__setattr__(self, "function", _elementwise(self.name, self.function))
@@ -111,7 +111,7 @@ class _Elementwise:
 def _elementwise(name: str, function: Any) -> _Elementwise:
     """The function as one of arrays, after a trial on normal draws."""
     if not callable(function):
-        raise InputError(f"{name}: expected a function of one number or of a NumPy array, got {function!r:.80}")
+        raise InputError(f"{name}: expected a function of one number or of a NumPy array, got {shown(function)}")
     before, array_error = PROBE.copy(), None
     try:
         with np.errstate(all="ignore"):
@@ -174,7 +174,7 @@ def nonlinearity(which: str | Callable[..., Any] | Activation | Nonlinearity) ->
             raise unknown("nonlinearity", which, BUILT_IN)
         return BUILT_IN[which]
     if not callable(which):
-        raise InputError(f"nonlinearity: expected a name, an activation or a function, got {which!r:.80}")
+        raise InputError(f"nonlinearity: expected a name, an activation or a function, got {shown(which)}")
     return Nonlinearity(getattr(which, "__name__", type(which).__name__), which)
 
 
@@ -222,6 +222,7 @@ class GaussianEquivalent:
         return f"GaussianEquivalent({self.name!r}: {values}, within {self.error:.0e})".replace("e-0", "e-")
 
 
+@checked
 def gaussian_equivalent(f: str | Callable[..., Any] | Activation | Nonlinearity) -> GaussianEquivalent:
     """The constants a, b, c of a nonlinearity: a name, an activation or a function of one number."""
     f = nonlinearity(f)

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..interface.checks import array, number
+from ..interface.checks import array, checked, number
 from ..interface.errors import InputError
 
 Array = NDArray[np.float64]
@@ -105,6 +105,7 @@ class PowerFit(Exponent):
     __str__ = __repr__
 
 
+@checked
 def fit_power(
     x: ArrayLike, y: ArrayLike, window: tuple[float, float] | None = None, *, confidence: float = 0.95
 ) -> PowerFit:

@@ -17,8 +17,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..interface.checks import array, number, whole
-from ..interface.errors import InputError
+from ..interface.checks import array, checked, number, whole
+from ..interface.errors import InputError, shown
 from .covariance import principal_axes
 from .power_law import DECADE, PowerFit, fit_sorted
 from .table import Source
@@ -113,11 +113,12 @@ class Spectrum(_Levels):
             if abs(shares.sum() - 1) > 1e-9:
                 raise InputError(f"fractions: expected a sum of one, got {shares.sum():.10g}; divide them by their sum")
         if not isinstance(self.source, str):
-            raise InputError(f"source: expected text, got {self.source!r}")
+            raise InputError(f"source: expected text, got {shown(self.source)}")
         object.__setattr__(self, "eigenvalues", tuple(values.tolist()))
         object.__setattr__(self, "fractions", tuple(shares.tolist()))
 
     @classmethod
+    @checked
     def from_data(cls, source: Source, centre: bool = True) -> Spectrum:
         """The spectrum of the covariance of a data set, one level per eigenvalue, largest first, mean one.
 

@@ -23,7 +23,6 @@ from __future__ import annotations
 import csv
 import math
 import os
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
@@ -55,7 +54,7 @@ def blocks(source: Source, digest: Digest | None = None) -> Iterator[Array]:
     path = source_path(source)
     if path is None:
         parts = _slices(numbers(source, "an array"))
-    elif not path.is_file():
+    elif not os.path.isfile(path):  # False for names that cannot be
         raise InputError(f"source: no file {path}")
     elif path.suffix.lower() == ".csv":
         parts = _lines(path)
@@ -111,7 +110,9 @@ def numbers(values: Any, what: str) -> NDArray[np.generic]:
         values = _frame_numbers(values)
     try:
         table = np.asanyarray(values)
-    except (TypeError, ValueError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # whatever objects of others raise when they are made an array
         raise InputError(f"source: expected a table of numbers, samples x columns ({error})") from None
     if table.dtype.kind not in "biuf":
         hint = "; its real and imaginary parts may stand as columns" if table.dtype.kind == "c" else ""
@@ -173,7 +174,7 @@ def stored(path: Path, name: str | None = None, leave: str | None = None) -> Arr
             return archive["X" if "X" in names else names[0]]
     except InputError:
         raise
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+    except Exception as error:  # readers raise whatever a broken or an encrypted file leads them to
         raise InputError(f"source: {path} cannot be read as {path.suffix} ({error})") from None
 
 

@@ -46,8 +46,8 @@ class TwoClasses:
     distance: float | None = None
 
     def __post_init__(self) -> None:
-        if self.kind not in KINDS:
-            raise unknown("kind", str(self.kind), KINDS)
+        if not isinstance(self.kind, str) or self.kind not in KINDS:
+            raise unknown("kind", self.kind, KINDS)
         if self.kind == "truncated":
             if self.distance is not None:
                 raise InputError(

@@ -31,7 +31,7 @@ from contextlib import suppress
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..interface.checks import number
+from ..interface.checks import checked, number
 from ..interface.errors import InputError, NumericalError
 from ..problem.start import Start, check
 from ..problem.statement import Problem
@@ -128,7 +128,7 @@ class Alternative:
         C, N = self.columns.r.shape
         self.roots = np.sqrt(self.columns.r)[:, :, None]
         self.G, self.H = np.zeros((runs, C, N, 0)), np.zeros((runs, self.columns.m, 0))  # R^{1/2} G, and H
-        self.W, self.Gamma = rng.standard_normal((2, runs, C, task.D, task.D))
+        self.W, self.Gamma = (rng.standard_normal((runs, C, task.D, task.D)) for _ in range(2))
 
     def fields(self, theta: Array) -> Array:
         f = self.columns
@@ -162,7 +162,7 @@ class Perturbed:
         self.columns = WeightsAndDuals("perturbed", task, runs, sigma)
         self.X = ExplicitDataMatrix(task, runs, rng)
         self.rng, self.sigma = rng, sigma
-        self.strength = np.sqrt((1 + z**2) / self.columns.m)
+        self.strength = np.hypot(1, z) / np.sqrt(self.columns.m)
         self.spread = sigma * np.sqrt(self.columns.r.sum(0) / self.columns.m)[:, None]
         self.Gamma = rng.standard_normal((runs, len(self.columns.r), task.D, task.D))
 
@@ -183,7 +183,10 @@ class Perturbed:
 
 def constants(sigma: float, z: float) -> tuple[float, float]:
     """σ and z, checked."""
-    return number("sigma", sigma, least=0), number("z", z)
+    sigma = number("sigma", sigma, least=0)
+    if sigma > 1e100:
+        raise InputError(f"sigma: its square must be finite, as must what it is added to; got {sigma:g}")
+    return sigma, number("z", z)
 
 
 def numbers(kind: type[Alternative] | type[Perturbed], task: FullBatchTask) -> int:
@@ -194,6 +197,7 @@ def numbers(kind: type[Alternative] | type[Perturbed], task: FullBatchTask) -> i
     return own + 3 * (N + m) * D + 6 * C * D**2
 
 
+@checked
 def alternative(
     problem: Problem, start: Start, times: ArrayLike | None = None, runs: int = 100, seed: int = 0, *,
     sigma: float = 1e-3, z: float = 0.0, progress: bool = True,
@@ -211,6 +215,7 @@ def alternative(
     return _run(Alternative, "alternative", problem, start, times, runs, seed, sigma, z, progress)
 
 
+@checked
 def perturbed(
     problem: Problem, start: Start, times: ArrayLike | None = None, runs: int = 100, seed: int = 0, *,
     sigma: float = 1e-3, z: float = 0.0, progress: bool = True,

@@ -28,7 +28,7 @@ from itertools import combinations, combinations_with_replacement
 import numpy as np
 from numpy.typing import NDArray
 
-from ..interface.checks import number, whole
+from ..interface.checks import checked, number, whole
 from ..interface.errors import InputError, NumericalError
 from ..problem.start import Start, check
 from ..problem.statement import Problem
@@ -84,6 +84,7 @@ class Theorem:
         )
 
 
+@checked
 def check_theorem(
     problem: Problem, start: Start, *, sigma: float, z: float, runs: int = 20000, seed: int = 0, level: float = 1e-3
 ) -> Theorem:
@@ -104,7 +105,7 @@ def check_theorem(
     level = number("level", level, above=0)
     if level >= 1:
         raise InputError(f"level: expected a chance below one, got {level:g}")
-    runs, seed = whole("runs", runs, least=20), whole("seed", seed, least=0)
+    runs, seed = whole("runs", runs, least=20, most=10**7), whole("seed", seed, least=0)
     task = task_at_size(problem, start, "alternative")
     names = _entries(task)
     chosen = np.sort(np.random.default_rng(seed).permutation(len(names))[:COORDINATES])

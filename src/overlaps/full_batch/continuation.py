@@ -19,7 +19,7 @@ import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike, NDArray
 
-from ..interface.checks import whole
+from ..interface.checks import checked, whole
 from ..problem.start import Start
 from ..problem.statement import Problem
 from .comparison_processes import alternative
@@ -29,6 +29,7 @@ Array = NDArray[np.float64]
 NAMES = ("Q", "R", "m", "error", "training_error")
 
 
+@checked
 def continued(
     problem: Problem, start: Start, times: ArrayLike | None = None, runs: int = 2000, seed: int = 0, *,
     sigma: float = 1e-3, progress: bool = True,

@@ -65,7 +65,7 @@ def descend(
     edges = np.concatenate([[0], np.cumsum(start.dimensions)])[:-1]
     labels = np.tile(np.repeat(task.labels, task.counts), runs)
     scale = task.problem.label_noise
-    noise = scale * rng.standard_normal(runs * m) if scale else np.zeros(runs * m)
+    noise = scale * rng.standard_normal((runs, m)).ravel() if scale else np.zeros(runs * m)
     begin = np.broadcast_to(start.student.T / np.sqrt(N), (runs, N, K))
     nu = matrix.fields(np.broadcast_to(start.teacher.T / np.sqrt(N), (runs, N, M)))
     matrix.gradient(np.zeros((runs, m, M)))  # teachers have no duals, but every column has its answer

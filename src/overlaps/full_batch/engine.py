@@ -30,10 +30,9 @@ def solve(problem: Problem, start: Start, times: Any, *, system: str, **options:
     if system != "auto":
         raise InputError("system: full-batch training has one system of kernels; leave system out")
     if problem.learns_rows:
-        given = [name for name, none in (("accuracy", None), ("method", "auto")) if options[name] != none]
-        if given:
-            raise InputError(f"{given[0]}: training on all rows of a set has nothing to average; leave {given[0]} out")
-        return labelled_rows.solve(problem, start, times, options["levels"])
+        if options["method"] != "auto":
+            raise InputError("method: training on all rows of a set has nothing to average; leave method out")
+        return labelled_rows.solve(problem, start, times, options["levels"], options["accuracy"], options["budget"])
     return solve_full_batch(problem, start, times, **options)
 
 

@@ -26,13 +26,13 @@ from itertools import islice
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
 from ..averages import method_for
 from ..averages.rules import scrambled
 from ..data.square_roots import root
-from ..interface.checks import number
+from ..interface.checks import checked, number
 from ..interface.errors import InputError, NumericalError
+from ..interface.progress import bar
 from ..problem.start import Start, check, joined
 from ..problem.statement import Problem
 from ..trajectory.dataset import STEPS
@@ -50,6 +50,7 @@ REPLICAS = 3
 TOGETHER = 2**18  # responses (numbers) of a component that are followed at once: calls cost little, and memory is 2 MB
 
 
+@checked
 def fluctuations(
     problem: Problem, start: Start, *, accuracy: float = 0.03, one_pass: bool = False, progress: bool = True
 ) -> xr.Dataset:
@@ -92,17 +93,15 @@ def fluctuations(
             f"steps: {task.T} steps need {numbers * 8e-9:.0f} GB of responses; use fewer steps, or the scatter of "
             "sample"
         )
-    hidden = None if progress else True
-    bar = tqdm(total=0, desc="fluctuations", unit="direction", delay=2, disable=hidden)
     biases: list[Array] = []
     result, worst, reached = xr.Dataset(), "", np.inf
-    with bar:
+    with bar(0, "fluctuations", "direction", shown=progress) as shown:
         for log2 in range(first, max(MOST, first) + 1, 2):
             replicas = [_Replica(task, seed, one_pass, log2) for seed in range(REPLICAS)]
-            bar.total += sum(replica.count(bias=not biases) for replica in replicas)
-            spread = [replica.covariance(bar.update) for replica in replicas]
+            shown.total += sum(replica.count(bias=not biases) for replica in replicas)
+            spread = [replica.covariance(shown.update) for replica in replicas]
             if not biases:
-                biases = [replica.bias(bar.update) for replica in replicas]
+                biases = [replica.bias(shown.update) for replica in replicas]
             result = _dataset(task, replicas, spread, biases, biased=not one_pass)
             worst, reached = _accuracy(result)
             if reached <= wanted:

@@ -21,12 +21,13 @@ Array = NDArray[np.float64]
 
 
 def with_weights(problem: Problem, start: Start) -> Start:
-    """`start`, which has a size, with weights of its overlaps where it has none."""
-    if start.student is not None:
-        return start
+    """`start`, which has a size, with weights along the eigenvectors, and of its overlaps where it has none."""
+    turned = problem.data.turned
+    if start.student is not None and start.teacher is not None and start.means is not None:
+        return replace(start, student=turned(start.student), teacher=turned(start.teacher), means=turned(start.means))
     assert start.size is not None and start.dimensions is not None
     K, M = start.Q.shape[1], start.u.size
-    means = problem.data.mean_vectors(start.size)
+    means = turned(problem.data.mean_vectors(start.size))
     rows = np.empty((K + M, start.size))
     rng = np.random.default_rng(0)
     ends = np.cumsum(start.dimensions)

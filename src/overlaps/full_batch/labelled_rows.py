@@ -1,7 +1,7 @@
 """Full-batch training of a linear student on labelled rows: given the rows, nothing is left to chance.
 
-The m = N/ratio rows of the training set are those of `overlaps.multi_pass.training_set`, with C = ⟨x xᵀ⟩ and c = ⟨x y⟩.
-With θ = W/√N and the prediction f = Σ_k v_k θ_k·x the gradient of unit k is v_k (C Σ_j v_j θ_j − c), and
+The m = N/ratio rows of the training set are those of `overlaps.online.multi_pass.training_set`, with C = ⟨x xᵀ⟩ and
+c = ⟨x y⟩. With θ = W/√N and the prediction f = Σ_k v_k θ_k·x the gradient of unit k is v_k (C Σ_j v_j θ_j − c), and
 
     θ(l) = λ(l) θ(0) − Σ_{μ<l} H(μ, l) q(μ)
 
@@ -20,35 +20,47 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..averages import method_for
 from ..interface.errors import InputError
-from ..multi_pass.training_set import TrainingSet, first_rows
+from ..online.exact_mean import out_of_budget, rounding
+from ..online.multi_pass.training_set import TrainingSet, first_rows
 from ..problem.start import Start, block_overlaps
 from ..problem.statement import Problem
+from ..trajectory.budget import Budget
 from ..trajectory.dataset import STEPS, Trajectory, assemble
+from ..trajectory.refinement import Goal, Stated, refined
 from .repeated_runs import whole_steps
 
 Array = NDArray[np.float64]
+SYSTEM = "all-rows"
+ROUNDINGS = 45  # of a step, which sums over many rows
 
 
-def solve(problem: Problem, start: Start, times: ArrayLike | None, levels: bool) -> Trajectory:
-    """Theory: gradients along the eigenvectors of the training set."""
+def solve(
+    problem: Problem, start: Start, times: ArrayLike | None, levels: bool, accuracy: float | None, budget: Budget
+) -> Trajectory:
+    """Theory: gradients along the eigenvectors of the training set; each step is one evaluation of the budget."""
     rows, began = _rows(problem, start), clock.perf_counter()
     data: Any = problem.data
     assert start.student is not None
     (lam, U), N, v = rows.axes, data.size, start.v
     stops = whole_steps(problem.algorithm.steps, times)  # type: ignore[union-attr]
-    path = _descend(problem, v, start.student @ U / np.sqrt(N), lambda f: lam * f - rows.products)[stops]
+    path = _descend(problem, v, start.student @ U / np.sqrt(N), lambda f: lam * f - rows.products, budget)
+    reached, asked = len(path), stops
+    stops = stops[stops < reached]
+    path = path[stops]
     outputs = np.einsum("k,tkn->tn", v, path)
     training = 0.5 * (rows.unexplained + (lam * (outputs - rows.best) ** 2).sum(1))
-    apart = outputs @ U.T - data.own_teacher[0] / np.sqrt(N)
-    everywhere = 0.5 * (data.unexplained + (data.eigenvalues * apart**2).sum(1))
+    differences = outputs @ U.T - data.own_teacher[0] / np.sqrt(N)
+    everywhere = 0.5 * (data.unexplained + (data.eigenvalues * differences**2).sum(1))
     n, tested = len(rows.rows), len(rows.test_rows)
     test = ((n + tested) * everywhere - n * training) / tested
-    result = _assembled("macro", problem, start, stops, path @ U.T, test[None], training[None], levels, 0, began)
-    for name in result.variables:
-        result.data[name].attrs["accuracy"] = (
-            1e-14 * (10 + stops[-1]) * max(1.0, float(np.abs(result.data[name]).max()))
-        )
-    return result
+    found = None
+    if stops.size:
+        result = _assembled("macro", problem, start, stops, path @ U.T, test[None], training[None], levels, 0, began)
+        result.data.attrs["system"] = SYSTEM
+        found = Stated(result, rounding(result, ROUNDINGS * (10 + int(stops[-1])), 0.0))
+    if stops.size < asked.size or found is None:
+        raise out_of_budget(budget, reached - 1, None if found is None else found.labelled())
+    return refined(iter([found]), Goal.named(accuracy, aim=np.inf, accept=np.inf), budget)
 
 
 def train(problem: Problem, start: Start, times: ArrayLike | None, runs: int, seed: int, levels: bool) -> Trajectory:
@@ -81,17 +93,29 @@ def _rows(problem: Problem, start: Start) -> TrainingSet:
             f"ratio: {algorithm.ratio:g} asks for {m} of {len(data.rows)} rows, which leaves none to test on; use a "
             f"ratio above {data.size / len(data.rows):.3g}"
         )
-    return first_rows(data, m, 0)
+    return first_rows(problem, m, 0)
 
 
-def _descend(problem: Problem, v: Array, first: Array, gradient: Callable[[Array], Array]) -> Array:
-    """θ after every step, (steps + 1, K, N), from `first` (K, N); `gradient` is that of the output Σ v_k θ_k, (N,)."""
+def _descend(
+    problem: Problem, v: Array, first: Array, gradient: Callable[[Array], Array], budget: Budget | None = None
+) -> Array:
+    """θ after every step, (steps + 1, K, N), from `first` (K, N), or after as many as the budget allows.
+
+    gradient: that of the output Σ v_k θ_k, (N,).
+    """
     keep, history = problem.algorithm.kernels  # type: ignore[union-attr]
     path, gradients = np.empty((keep.size, *first.shape)), np.zeros((keep.size, first.shape[1]))
+    if budget is not None:
+        budget.course.begin(keep.size)
     for l in range(keep.size):
+        if budget is not None and budget.exhausted:
+            return path[:l]
         moved = history[:l, l] @ gradients[:l]
         path[l] = keep[l] * first - v[:, None] * moved
         gradients[l] = gradient(v @ path[l])
+        if budget is not None:
+            budget.spend(1)
+            budget.course.at(l + 1)
     return path
 
 

@@ -144,6 +144,7 @@ def solve_recursion(
     budget: each step is one evaluation of it.
     """
     budget = budget or Budget()
+    budget.course.begin(task.T)
     kernels = MeanFieldKernels.empty(task)
     h, n = points.h, len(points.h)
     weights = np.full(n, 1 / n)
@@ -154,6 +155,7 @@ def solve_recursion(
     V = np.zeros_like(kernels.propagator)  # Σ_c r_g(c) V_ω(c)
     for l in range(-1 if task.M else 0, task.T):
         if l >= 0:
+            budget.course.at(l)
             budget.spend(1)
             if budget.exhausted:
                 raise Unaffordable(kernels, l)

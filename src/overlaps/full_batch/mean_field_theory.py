@@ -20,13 +20,12 @@ from dataclasses import fields, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from tqdm.auto import tqdm
 
 from ..averages import Method, method_for
 from ..averages.rules import scrambled
 from ..interface.errors import InputError, NumericalError, unknown
-from ..losses import Loss, loss
-from ..problem.network import Committee
+from ..network.architectures import Committee
+from ..network.losses import Loss, loss
 from ..problem.start import Start
 from ..problem.statement import Problem
 from ..trajectory.budget import Budget
@@ -142,32 +141,30 @@ class _Solution:
         if response and may_change and (D > SHORT or numbers(log2, True) > MEMORY):
             response, log2 = False, max(10, fewest)
         self._fits(numbers(log2, response), ", or method='stein'" * response)
-        with tqdm(desc="macro", unit="recursion", delay=2, disable=None) as bar:
-            while True:
-                found: list[MeanFieldKernels] = []
-                for replica in range(REPLICAS):
-                    points = self._sampled(log2, 1000 * log2 + replica)
-                    found.append(self._solve(points, len(points.h) if response else 0))
-                    bar.update()
-                form = "response" if response else "Stein"
-                name = f"{form} form, Sobol, {REPLICAS} x 2^{log2 + 1} paths"
-                errors = self._spread(found)
-                sampled, quadrature = errors["error"], self._sharpened(found[0], goal.aim)
-                errors["error"] = sampled + quadrature
-                result = self._trajectory(found, name)
-                stated = Stated(result, errors, self._sizes(result))
-                yield stated
-                if patience is not None and log2 >= patience and stated.reached <= goal.accept:
-                    return
-                sizes = stated.sizes
-                if all(float((sampled if n == "error" else errors[n]).max()) <= goal.aim * sizes[n] for n in sizes):
-                    return  # what is left is the quadrature, and more paths do not help
-                if response and may_change:
-                    response, log2 = False, max(10, fewest)
-                else:
-                    log2 += 1
-                if numbers(log2, response) > MEMORY:
-                    return
+        while True:
+            found: list[MeanFieldKernels] = []
+            for replica in range(REPLICAS):
+                points = self._sampled(log2, 1000 * log2 + replica)
+                found.append(self._solve(points, len(points.h) if response else 0))
+            form = "response" if response else "Stein"
+            name = f"{form} form, Sobol, {REPLICAS} x 2^{log2 + 1} paths"
+            errors = self._spread(found)
+            sampled, quadrature = errors["error"], self._sharpened(found[0], goal.aim)
+            errors["error"] = sampled + quadrature
+            result = self._trajectory(found, name)
+            stated = Stated(result, errors, self._sizes(result))
+            yield stated
+            if patience is not None and log2 >= patience and stated.reached <= goal.accept:
+                return
+            sizes = stated.sizes
+            if all(float((sampled if n == "error" else errors[n]).max()) <= goal.aim * sizes[n] for n in sizes):
+                return  # what is left is the quadrature, and more paths do not help
+            if response and may_change:
+                response, log2 = False, max(10, fewest)
+            else:
+                log2 += 1
+            if numbers(log2, response) > MEMORY:
+                return
 
     def _points(self, normal: Array) -> Points:
         """Paths from standard normal variables (n, dimensions or more), without batches."""

@@ -1,7 +1,6 @@
 """Many independent runs of full-batch training, in groups on threads, as one trajectory.
 
-The same seed gives the same bits: how runs are shared out over groups depends on the problem alone, and every group
-has random numbers of its own.
+Every run has random numbers of its own, so that it is the same in whatever group it is, and however many there are.
 """
 
 from __future__ import annotations
@@ -9,7 +8,7 @@ from __future__ import annotations
 import time as clock
 from collections.abc import Callable
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,7 +19,8 @@ from ..interface.errors import InputError, NumericalError
 from ..problem.start import Start, joined
 from ..problem.statement import Problem
 from ..trajectory.dataset import STEPS, Trajectory, assemble
-from ..trajectory.independent_runs import Progress, simulate_in_threads
+from ..trajectory.finished_runs import FinishedRuns
+from ..trajectory.independent_runs import Progress, RandomNumbersOfRuns, generator, simulate_in_threads
 from .data_matrices import ConditionedDataMatrix, DataMatrix, ExplicitDataMatrix
 from .descent import Descent, descend
 from .initial_weights import with_weights
@@ -74,7 +74,7 @@ def whole_steps(problem_steps: int, times: ArrayLike | None) -> NDArray[np.int64
 
 def train_full_batch(
     problem: Problem, start: Start, times: ArrayLike | None, runs: int, seed: int, *, levels: bool, kernels: bool,
-    progress: bool,
+    kept: FinishedRuns | None, progress: bool,
 ) -> Trajectory:  # fmt: skip
     """Micro: runs on data matrices of their own."""
     task = task_at_size(problem, start, "micro", times)
@@ -86,12 +86,12 @@ def train_full_batch(
             "has the same law and forms no matrix"
         )
     process = Process("micro", ExplicitDataMatrix, numbers + 2 * (start.size + task.samples) * task.D)
-    return simulate(process, task, times, runs, seed, levels=levels, kernels=kernels, progress=progress)
+    return simulate(process, task, times, runs, seed, levels=levels, kernels=kernels, kept=kept, progress=progress)
 
 
 def sample_full_batch(
     problem: Problem, start: Start, times: ArrayLike | None, runs: int, seed: int, *, levels: bool, kernels: bool,
-    progress: bool,
+    kept: FinishedRuns | None, progress: bool,
 ) -> Trajectory:  # fmt: skip
     """Meso: runs on data matrices that are never formed."""
     task = task_at_size(problem, start, "meso", times)
@@ -103,7 +103,7 @@ def sample_full_batch(
             f"{per_run * 8e-9:.0f} GB; use fewer steps or a smaller size"
         )
     process = Process("meso", ConditionedDataMatrix, per_run)
-    return simulate(process, task, times, runs, seed, levels=levels, kernels=kernels, progress=progress)
+    return simulate(process, task, times, runs, seed, levels=levels, kernels=kernels, kept=kept, progress=progress)
 
 
 def task_at_size(problem: Problem, start: Start, scale: str, times: ArrayLike | None = None) -> FullBatchTask:
@@ -128,7 +128,7 @@ def run_groups(runs: int, per_run: int) -> list[int]:
 
 def simulate(
     process: Process, task: FullBatchTask, times: ArrayLike | None, runs: int, seed: int, *, levels: bool,
-    kernels: bool, progress: bool,
+    kernels: bool, progress: bool, kept: FinishedRuns | None = None,
 ) -> Trajectory:  # fmt: skip
     """Run `runs` copies and record their overlaps and training errors at `times`."""
     began, scale = clock.perf_counter(), process.scale
@@ -138,28 +138,57 @@ def simulate(
     numbers = runs * (T * task.start.gram.size + (2 * C * (T * K) ** 2 if kernels else 0))
     if numbers > 1e9:
         raise InputError(f"runs: {runs} runs would keep {numbers * 8e-9:.0f} GB; use fewer, or kernels=False")
-    groups = run_groups(runs, process.numbers)
+    known = {} if kept is None else kept.rows
+    missing = [run for run in range(runs) if run not in known]
+    sizes = run_groups(len(missing), process.numbers) if missing else []
+    groups = [missing[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(len(sizes))]
 
-    def one(i: int, rng: np.random.Generator, progress: Progress) -> Descent:
-        matrices = process.matrices(task, groups[i], rng)
-        return descend(task, matrices, groups[i], rng, kernels=kernels, observe=lambda *_: progress.advance(groups[i]))
+    def one(i: int, _: np.random.Generator, progress: Progress) -> Descent:
+        count = len(groups[i])
+        rng: Any = RandomNumbersOfRuns([generator(seed, STREAMS[scale], run) for run in groups[i]])
+        observe = lambda *_: progress.advance(count)  # noqa: E731
+        part = descend(task, process.matrices(task, count, rng), count, rng, kernels=kernels, observe=observe)
+        if kept is not None and part.loss.shape[1] == T:
+            for place, run in enumerate(groups[i]):
+                kept.add(run, {name: getattr(part, name)[place] for name in _kept_names(kernels)})
+        return part
 
     parts = simulate_in_threads(
-        one, len(groups), stream=STREAMS[scale], seed=seed, name=scale, steps=runs * T, progress=progress,
+        one, len(groups), stream=STREAMS[scale], seed=seed, name=scale, steps=len(missing) * T, progress=progress,
         blas_threads=1 if len(groups) > 1 else None,
     )  # fmt: skip
+    parts = _in_order(parts, groups, known, runs, kernels) if known else parts
     reached = min(part.loss.shape[1] for part in parts)
     seconds = clock.perf_counter() - began
     part_of = "" if task.batches is None else f"{task.algorithm.batch_samples(task.samples):,} of "
     cost = f"{runs} x {reached} steps on {part_of}{task.samples:,} samples, {seconds:.2g} s"
-    kept, result = stops[stops < reached], None
-    if kept.size:
-        observables = _joined(parts, kept, reached, kernels)
-        result = as_trajectory(scale, task, kept, observables, levels=levels, seed=seed, cost=cost)
+    reached_stops, result = stops[stops < reached], None
+    if reached_stops.size:
+        observables = _joined(parts, reached_stops, reached, kernels)
+        result = as_trajectory(scale, task, reached_stops, observables, levels=levels, seed=seed, cost=cost)
     if reached == T:
         assert result is not None
         return result
     raise _trouble(scale, task, parts, reached, result)
+
+
+def _kept_names(kernels: bool) -> tuple[str, ...]:
+    """What is recorded of each run."""
+    return ("Q", "A", "loss", "V_theta", "V_omega") if kernels else ("Q", "A", "loss")
+
+
+def _in_order(
+    parts: list[Descent], groups: list[list[int]], known: dict[int, dict[str, Array]], runs: int, kernels: bool
+) -> list[Descent]:
+    """Each run by itself, in the order of runs, of those that were known and those that were not."""
+    names = _kept_names(kernels)
+    none = {"V_theta": np.empty(0), "V_omega": np.empty(0), "largest": 0.0, "stopped": None}
+    each = {run: Descent(**{**none, **{name: known[run][name][None] for name in names}}) for run in known}
+    for part, group in zip(parts, groups, strict=True):
+        for place, run in enumerate(group):
+            own = {name: getattr(part, name)[place : place + 1] for name in names}
+            each[run] = part._replace(**own)
+    return [each[run] for run in range(runs)]
 
 
 def _joined(parts: list[Descent], kept: NDArray[np.int64], reached: int, kernels: bool) -> Observables:

@@ -140,7 +140,7 @@ class FullBatchTask:
     @cached_property
     def covariances(self) -> Array:
         """r_g(c): eigenvalue of component c on level g, (components, levels)."""
-        return self.data.covariances
+        return self.data.component_eigenvalues
 
     @cached_property
     def shares(self) -> Array:

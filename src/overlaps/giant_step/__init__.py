@@ -12,9 +12,11 @@ both return `Scores` under the same names.
 - `gradient`, `rank_one`, `expanded_features`, `gradient_error`, `operator_norm`: the step and its approximations.
 - `hermite_coefficients`, `hermite_mean`, `hermite_product`, `gaussian_moment`, `sphere_moment`, `initial_series`,
   `centred`: expansions and exact averages.
+- `deep`: the same scores along the training of deep networks (an extra).
 """
 
 from ..data.two_classes import TwoClasses
+from . import deep
 from .giant import expanded_features, gradient, gradient_error, operator_norm, rank_one
 from .hermite import Hermite, centred, gaussian_moment, hermite_coefficients, hermite_mean, hermite_product
 from .prediction import solve
@@ -48,6 +50,7 @@ __all__ = [
     "centred",
     "combined",
     "correlation",
+    "deep",
     "elasticity",
     "elasticity_error",
     "expanded_features",

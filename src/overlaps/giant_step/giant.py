@@ -15,15 +15,16 @@ from typing import Any, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..activations import Activation, activation
 from ..data.nonlinearity import nonlinearity, slope
-from ..interface.checks import array, number, whole
+from ..interface.checks import array, checked, number, whole
 from ..interface.errors import InputError
+from ..network.activations import Activation, activation
 from .hermite import finite, hermite_coefficients
 
 Array = NDArray[np.float64]
 
 
+@checked
 def gradient(X: ArrayLike, y: ArrayLike, W: ArrayLike, heads: ArrayLike, g: str | Activation = "tanh") -> Array:
     """G, the negative gradient of the loss with respect to the first layer, (inputs, width).
 
@@ -54,6 +55,7 @@ def raw_gradient(X: Array, y: Array, W: Array, a: Array, g: Activation) -> Array
     return X.T @ pull / (n * np.sqrt(N))
 
 
+@checked
 def rank_one(X: ArrayLike, y: ArrayLike, heads: ArrayLike, g: str | Activation = "tanh") -> tuple[Array, Array]:
     """The rank-one part of the gradient at weights on the sphere, A = outer(first, second): (inputs,) and (width,)."""
     X = array("X", X, (None, None))
@@ -71,6 +73,7 @@ def combined_head(a: Array) -> Array:
     return a[0] - a[1] if len(a) == 2 else a[0]
 
 
+@checked
 def expanded_features(
     x: ArrayLike,
     before: ArrayLike,
@@ -102,6 +105,7 @@ def expanded_features(
     return finite("expanded features", F)
 
 
+@checked
 def operator_norm(A: ArrayLike) -> float:
     """The largest singular value of a matrix, to relative accuracy 1e-8."""
     A = array("A", A, (None, None))
@@ -121,6 +125,7 @@ def operator_norm(A: ArrayLike) -> float:
     return largest * float(np.linalg.norm(A, 2))
 
 
+@checked
 def gradient_error(G: ArrayLike, first: ArrayLike, second: ArrayLike) -> float:
     """|G − A|/|G| in operator norm, A = outer(first, second), as in Proposition 3.1."""
     G = array("G", G, (None, None))

@@ -28,11 +28,11 @@ from math import comb, factorial, prod, sqrt
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..activations import Activation, activation
 from ..data.gaussian_moments import by_panels
 from ..data.nonlinearity import nonlinearity, slope
-from ..interface.checks import array, positive, whole
+from ..interface.checks import array, checked, positive, whole
 from ..interface.errors import InputError, NumericalError
+from ..network.activations import Activation, activation
 
 Array = NDArray[np.float64]
 
@@ -68,6 +68,7 @@ class Hermite:
         return f"Hermite({self.name!r}: {values}, within {self.error.max():.0e})"
 
 
+@checked
 def hermite_coefficients(which: str | Activation, order: int) -> Hermite:
     """Coefficients c_0 … c_order of an activation, each with a measured error.
 
@@ -97,6 +98,7 @@ def _coefficients(g: Activation, order: int) -> Hermite:
     return Hermite(g.name, c, error, float(square))
 
 
+@checked
 def centred(which: str | Activation) -> Activation:
     """The activation minus its mean c_0 = E g(z), for theories that need c_0 = 0."""
     return _centred(activation(which))
@@ -139,6 +141,7 @@ def power_moments(k: int, mean: ArrayLike, variance: ArrayLike) -> list[Array]:
     return out
 
 
+@checked
 def hermite_mean(k: int, mean: ArrayLike, variance: ArrayLike) -> Array:
     """E[H_k(Z)] of Z ~ N(mean, variance), of the shape of both: E[Z^k] with variance − 1 for the variance.
 
@@ -149,10 +152,17 @@ def hermite_mean(k: int, mean: ArrayLike, variance: ArrayLike) -> Array:
     k, a, v = whole("k", k, least=0, most=100), array("mean", mean, None), array("variance", variance, None)
     if np.any(v < 0):
         raise InputError(f"variance: expected numbers of at least 0, got {v.min():g}")
+    try:
+        np.broadcast_shapes(a.shape, v.shape)
+    except ValueError:
+        raise InputError(
+            f"variance: expected a shape that broadcasts against mean's {a.shape}, got {v.shape}"
+        ) from None
     with np.errstate(over="ignore", invalid="ignore"):
         return finite(f"E H_{k}", power_moments(k, a, v - 1)[k])
 
 
+@checked
 def hermite_product(j: int, k: int, covariance: ArrayLike, mean: ArrayLike = (0.0, 0.0)) -> float:
     """E[H_j(Z₁) H_k(Z₂)], degrees at most 100, of two Gaussians with any mean (2,) and covariance (2, 2)."""
     j, k = whole("j", j, least=0, most=100), whole("k", k, least=0, most=100)
@@ -172,6 +182,7 @@ def hermite_product(j: int, k: int, covariance: ArrayLike, mean: ArrayLike = (0.
     return float(finite(f"E H_{j} H_{k}", total))
 
 
+@checked
 def gaussian_moment(powers: Sequence[int], covariance: ArrayLike, mean: ArrayLike | None = None) -> float:
     """E[Π_i Z_i^{powers[i]}] of jointly Gaussian Z, by Isserlis' theorem.
 

@@ -14,9 +14,9 @@ from itertools import pairwise
 import numpy as np
 from numpy.typing import NDArray
 
-from ..activations import Activation
 from ..averages.rules import density, legendre, smooth_grid
 from ..data.nonlinearity import Nonlinearity, nonlinearity, slope
+from ..network.activations import Activation
 from .table import Table
 
 Array = NDArray[np.float64]

@@ -28,7 +28,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..averages.rules import smooth_grid
+from ..interface.checks import checked
 from ..interface.errors import InputError, NumericalError, unknown
+from ..interface.progress import along
 from .line import RADIUS, WIDE, graded, lines
 from .neurons import neurons
 from .polynomials import polynomial_scores
@@ -47,6 +49,7 @@ LIMIT = 1e12  # shift of the fields beyond which theory is refused
 TINY = 1e-100  # shift below which its square would underflow
 
 
+@checked
 def solve(
     setting: GiantStepSetting,
     unseen: Sequence[UnseenClass],
@@ -66,7 +69,6 @@ def solve(
     order: l of the polynomial; by default that of the window of the exponent.
     """
     import xarray as xr
-    from tqdm.auto import tqdm
 
     check_classes(unseen, setting.count[1])
     if method not in METHODS:
@@ -83,7 +85,7 @@ def solve(
     similarity = np.array([b @ one.mean for one in unseen])
     variance = np.array([b @ one.apply(b[:, None])[:, 0] + groups.spread.sum() * one.trace for one in unseen])
     worst = 0.0
-    for i, one in enumerate(tqdm(unseen, desc="unseen classes", delay=2, disable=not progress, leave=False)):
+    for i, one in enumerate(along(unseen, "unseen classes", "class", shown=progress)):
         try:
             fine, coarse = (_Average(setting, groups, one, method, spacing).scores() for spacing in (FINE, COARSE))
             error = _difference(i, fine, coarse, 1e-9 * setting.count[2])

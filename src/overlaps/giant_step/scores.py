@@ -25,8 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data.power_law import jackknife
-from ..interface.checks import array, whole
-from ..interface.errors import InputError, unknown
+from ..interface.checks import array, checked, whole
+from ..interface.errors import InputError, shown, unknown
 
 Array = NDArray[np.float64]
 SIMILARITIES = ("cosine", "inner")
@@ -49,6 +49,7 @@ class Correlation(NamedTuple):
     p_value: float
 
 
+@checked
 def alignment(features: ArrayLike) -> float:
     """Mean inner product of the features of two different samples of a class, unbiased.
 
@@ -65,6 +66,7 @@ def raw_alignment(F: Array) -> float:
     return float((total @ total - flat @ flat) / (len(F) * (len(F) - 1)))
 
 
+@checked
 def alignment_error(features: ArrayLike) -> float:
     """Standard error of `alignment` over samples of the class, by the jackknife.
 
@@ -79,6 +81,7 @@ def alignment_error(features: ArrayLike) -> float:
     return float(jackknife(without / ((n - 1) * (n - 2))))
 
 
+@checked
 def elasticity(features: ArrayLike, before: ArrayLike) -> float:
     """Mean squared distance between features after and before training.
 
@@ -90,6 +93,7 @@ def elasticity(features: ArrayLike, before: ArrayLike) -> float:
     return raw_elasticity(F, _features("before", array("before", before, F.shape)))
 
 
+@checked
 def elasticity_error(features: ArrayLike, before: ArrayLike) -> float:
     """Standard error of `elasticity` over samples of the class, at least two."""
     F = _features("features", features, least=2)
@@ -118,8 +122,8 @@ def hits(features: ArrayLike, labels: ArrayLike, neighbours: int = 1, similarity
     similarity: ``"cosine"`` or ``"inner"``, the larger the nearer; of equal ones the first is nearer.
     """
     F = _features("features", features, least=2)
-    if similarity not in SIMILARITIES:
-        raise unknown("similarity", str(similarity), SIMILARITIES)
+    if not isinstance(similarity, str) or similarity not in SIMILARITIES:
+        raise unknown("similarity", similarity if isinstance(similarity, str) else shown(similarity), SIMILARITIES)
     kind = _kinds(labels, len(F))
     k = whole("neighbours", neighbours, least=1, most=len(F) - 1)
     near = F @ F.T
@@ -145,8 +149,10 @@ def _kinds(labels: ArrayLike, samples: int) -> NDArray[np.int64]:
     try:
         names = np.asarray(labels)
         kinds, kind, counts = np.unique(names, return_inverse=True, return_counts=True)
-    except (TypeError, ValueError):
-        raise InputError(f"labels: expected numbers or names that can be sorted, got {labels!r:.80}") from None
+    except MemoryError:
+        raise
+    except Exception:  # whatever objects of others raise when they are made an array and sorted
+        raise InputError(f"labels: expected numbers or names that can be sorted, got {shown(labels)}") from None
     if names.shape != (samples,):
         raise InputError(f"labels: expected one for each of {samples} samples, got shape {names.shape}")
     if counts.min() < 2:
@@ -193,6 +199,7 @@ def recall_error(features: ArrayLike, labels: ArrayLike, neighbours: int = 1, si
     return float(np.sqrt(share * (1 - share) / n))
 
 
+@checked
 def kendall_w(values: ArrayLike) -> Concordance:
     """Kendall's W of several rankings of the same items; equal values share their mean rank.
 
@@ -232,6 +239,7 @@ def _exact(W: float, m: int, n: int) -> float:
     return float(np.mean(12 * spread / (m**2 * (n**3 - n)) >= W * (1 - 1e-12)))
 
 
+@checked
 def correlation(x: ArrayLike, y: ArrayLike) -> Correlation:
     """Pearson's correlation of x and y, (samples,) each with at least three, and its two-sided p-value."""
     from scipy.stats import pearsonr
@@ -249,13 +257,14 @@ def correlation(x: ArrayLike, y: ArrayLike) -> Correlation:
     return Correlation(float(found.statistic), float(found.pvalue))
 
 
+@checked
 def combined(p_values: ArrayLike) -> float:
     """One p-value of several independent tests, by Fisher's method: −2 Σ log p is chi-square with 2 degrees each."""
     from scipy.stats import chi2
 
     p = array("p_values", p_values, (None,))
     if p.size == 0 or np.any(p < 0) or np.any(p > 1):
-        raise InputError(f"p_values: expected probabilities, got {p_values!r:.80}")
+        raise InputError(f"p_values: expected probabilities, got {shown(p_values)}")
     with np.errstate(divide="ignore"):
         return float(chi2.sf(-2 * np.log(p).sum(), 2 * p.size))
 

@@ -21,11 +21,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..activations import Activation, activation
 from ..algorithms import GiantStep
 from ..data.two_classes import TwoClasses
 from ..interface.checks import array, whole
-from ..interface.errors import InputError
+from ..interface.errors import InputError, shown
+from ..network.activations import Activation, activation
 from .unseen import UnseenClass
 
 Array = NDArray[np.float64]
@@ -133,7 +133,7 @@ class GiantStepSetting:
 
     def __post_init__(self) -> None:
         if not isinstance(self.algorithm, GiantStep):
-            raise InputError(f"algorithm: expected a GiantStep, got {self.algorithm!r:.80}")
+            raise InputError(f"algorithm: expected a GiantStep, got {shown(self.algorithm)}")
         activation(self.activation)
         if isinstance(self.data, TrainingSet):
             samples, size = self.data.X.shape
@@ -145,7 +145,7 @@ class GiantStepSetting:
             samples = whole("samples", size if self.samples is None else self.samples, least=2, most=10**9)
         else:
             raise InputError(
-                f"data: expected TwoClasses, a TrainingSet or a sampler(rng, samples, size), got {self.data!r:.80}"
+                f"data: expected TwoClasses, a TrainingSet or a sampler(rng, samples, size), got {shown(self.data)}"
             )
         units = whole("units", size if self.units is None else self.units, least=1, most=10**9)
         for name, value in (("size", size), ("samples", samples), ("units", units)):
@@ -192,7 +192,7 @@ class GiantStepSetting:
         try:
             X, y = given
         except (TypeError, ValueError):
-            raise InputError(f"data: expected the sampler to return (X, y), got {given!r:.80}") from None
+            raise InputError(f"data: expected the sampler to return (X, y), got {shown(given)}") from None
         X, y = array("data: X of the sampler", X, (n, d)), array("data: y of the sampler", y, (n,))
         self._check_labels(y)
         return X, y

@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..data.nonlinearity import nonlinearity
-from ..interface.checks import whole
+from ..interface.checks import checked, whole
 from ..interface.errors import InputError, NumericalError
+from ..interface.progress import along
 from .giant import gradient_error, rank_one, raw_gradient
 from .result import Scores, saturation
 from .scores import raw_alignment, raw_elasticity, recalls
@@ -32,6 +33,7 @@ def draw_network(setting: GiantStepSetting, rng: np.random.Generator) -> tuple[A
     return W, rng.standard_normal((setting.algorithm.heads, N)) / np.sqrt(N)
 
 
+@checked
 def train(
     setting: GiantStepSetting,
     unseen: Sequence[UnseenClass],
@@ -52,8 +54,6 @@ def train(
         class.
     with_recall: whether to measure Recall@1, which costs a product of features with features.
     """
-    from tqdm.auto import tqdm
-
     check_classes(unseen, setting.count[1])
     runs, points = whole("runs", runs, least=1), whole("points", points, least=4)
     seed = whole("seed", seed, least=0)
@@ -68,7 +68,7 @@ def train(
     out = {name: np.empty((runs, len(unseen))) for name in names}
     error = np.empty(runs)
     streams = np.random.default_rng(seed).spawn(runs)
-    for run in tqdm(range(runs), desc="giant steps", disable=not progress or runs * len(unseen) < 8, leave=False):
+    for run in along(range(runs), "giant steps", "run", shown=progress):
         into = {name: values[run] for name, values in out.items()}
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # what overflows is found and named

@@ -27,13 +27,14 @@ from math import comb, factorial, prod
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..interface.checks import array, whole
+from ..interface.checks import array, checked, whole
 from ..interface.errors import InputError
 from .hermite import double_factorial, finite
 
 Array = NDArray[np.float64]
 
 
+@checked
 def sphere_moment(p: int, k: int, mean: ArrayLike, covariance: ArrayLike) -> float:
     """E[(w·μ)^p (wᵀΣw)^k], exact for any μ and Σ; zero for odd p.
 
@@ -100,6 +101,7 @@ def on_sphere(xi: Array, d: int) -> Array:
     return xi / np.sqrt((xi**2).sum(1, keepdims=True) + d - xi.shape[1] - 2)
 
 
+@checked
 def initial_series(c: ArrayLike, mean: ArrayLike, covariance: ArrayLike) -> float:
     """E_w[f(w·μ, wᵀΣw)²] with f(a, s²) = E g(a + s ξ) = Σ_n c_n E H_n, term by term with exact moments.
 

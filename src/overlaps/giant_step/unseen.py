@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data import square_roots
-from ..interface.checks import array, number, whole
-from ..interface.errors import InputError
+from ..interface.checks import array, checked, number, whole
+from ..interface.errors import InputError, shown
 
 Array = NDArray[np.float64]
 PROJECTED = "projected"
@@ -65,7 +65,7 @@ class UnseenClass:
         C = self.covariance
         if isinstance(C, str):
             if C != PROJECTED:
-                raise InputError(f"covariance: expected 'projected', a number or an array, got {C!r}")
+                raise InputError(f"covariance: expected 'projected', a number or an array, got {shown(C)}")
             return
         C = array("covariance", C, None)
         if C.ndim == 0:
@@ -157,6 +157,7 @@ class UnseenClass:
         return (Z * np.sqrt(C) if C.ndim == 1 else Z @ self.root.T) @ W + shift
 
 
+@checked
 def scaled(direction: ArrayLike, scales: ArrayLike) -> list[UnseenClass]:
     """Projected classes around e v for each scale e.
 
@@ -168,6 +169,7 @@ def scaled(direction: ArrayLike, scales: ArrayLike) -> list[UnseenClass]:
     return [UnseenClass(e * v, value=e) for e in array("scales", np.atleast_1d(scales), (None,)).tolist()]
 
 
+@checked
 def rotated(direction: ArrayLike, sizes: ArrayLike, seed: int = 0) -> list[UnseenClass]:
     """Projected classes around R v, with a rotation R of each size c = ε √d.
 
@@ -219,6 +221,6 @@ def check_classes(unseen: Sequence[UnseenClass], inputs: int) -> None:
         raise InputError("unseen: expected a list of classes, such as scaled(direction, [0.1, 0.5])")
     for i, one in enumerate(unseen):
         if not isinstance(one, UnseenClass):
-            raise InputError(f"unseen[{i}]: expected an UnseenClass, got {one!r:.80}")
+            raise InputError(f"unseen[{i}]: expected an UnseenClass, got {shown(one)}")
         if one.mean.size != inputs:
             raise InputError(f"unseen[{i}]: expected {inputs} inputs as the training data have, got {one.mean.size}")

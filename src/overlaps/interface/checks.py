@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeVar, cast, get_origin
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import InputError
+from .errors import InputError, shown
+
+NOT_NUMBERS = (bool, np.bool_, str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta64)
 
 
 def number(name: str, value: Any, *, above: float | None = None, least: float | None = None) -> float:
     """`value` as a finite float, optionally bounded below."""
     try:
-        if isinstance(value, (bool, str, bytes)):
+        if isinstance(value, NOT_NUMBERS) or getattr(value, "ndim", 0) != 0 or value is np.ma.masked:
+            raise TypeError
+        if getattr(getattr(value, "dtype", None), "kind", "f") not in "iuf":  # of an array without dimensions
             raise TypeError
         result = float(value)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name}: expected a number, got {value!r}") from None
+    except Exception:  # whatever objects of others raise when they are asked for a number
+        raise InputError(f"{name}: expected a number, got {shown(value)}") from None
     if not math.isfinite(result):
         raise InputError(f"{name}: expected a finite number, got {result}")
     if above is not None and not result > above:
@@ -33,31 +39,57 @@ def number(name: str, value: Any, *, above: float | None = None, least: float | 
 
 def whole(name: str, value: Any, *, least: int, most: int = 2**63 - 1) -> int:
     """`value` as an integer between `least` and `most`."""
-    integral = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    integral = isinstance(value, (int, np.integer)) and not isinstance(value, (bool, np.timedelta64))
     if not integral and not (isinstance(value, (float, np.floating)) and float(value).is_integer()):
-        raise InputError(f"{name}: expected a whole number, got {value!r}")
+        raise InputError(f"{name}: expected a whole number, got {shown(value)}")
     result = int(value)
     if result < least:
-        raise InputError(f"{name}: expected at least {least}, got {result}")
+        raise InputError(f"{name}: expected at least {least}, got {shown(result)}")
     if result > most:
-        raise InputError(f"{name}: expected at most {most}, got {result}")
+        raise InputError(f"{name}: expected at most {most}, got {shown(result)}")
     return result
+
+
+def listed(name: str, value: Any, of: str) -> list[Any]:
+    """`value` as a list of its entries; text, mappings, masked entries and what has no entries are refused."""
+    try:
+        if isinstance(value, (str, bytes, Mapping)) or np.ma.is_masked(value):
+            raise TypeError
+        return list(value)
+    except MemoryError:
+        raise
+    except Exception:  # whatever objects of others raise when they are asked for their entries
+        raise InputError(f"{name}: expected a list of {of}, got {shown(value)}") from None
 
 
 def kinks(value: Any) -> tuple[float, ...]:
     """Places where a function of one number is not smooth: one of them, or several."""
-    places = value if isinstance(value, Iterable) else (value,)
+    places = listed("kinks", value, "numbers") if isinstance(value, Iterable) else (value,)
     return tuple(number(f"kinks[{i}]", place) for i, place in enumerate(places))
+
+
+def numbers(name: str, value: Any) -> NDArray[np.float64]:
+    """`value` as an array of doubles of its own; text, dates, complex numbers and masked entries are refused."""
+    if np.ma.is_masked(value):
+        raise InputError(f"{name}: has masked entries; leave them out, or fill the gaps")
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "biufO":
+            raise TypeError
+        with np.errstate(over="ignore"):  # of long doubles; found where entries must be finite
+            result = np.array(given, dtype=float)
+        if given.dtype.kind == "O" and any(isinstance(entry, NOT_NUMBERS) for entry in given.flat):
+            raise TypeError
+    except MemoryError:
+        raise
+    except Exception:  # whatever objects of others raise when they are made an array
+        raise InputError(f"{name}: expected an array of finite numbers, got {shown(value)}") from None
+    return result
 
 
 def array(name: str, value: ArrayLike, shape: tuple[int | None, ...] | None) -> NDArray[np.float64]:
     """`value` as a finite float array of the given shape; ``None`` stands for any length, or any shape."""
-    try:
-        if np.iscomplexobj(value):
-            raise TypeError
-        result = np.array(value, dtype=float)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{name}: expected an array of finite numbers, got {value!r:.80}") from None
+    result = numbers(name, value)
     if shape is None:
         shape = result.shape
     matches = result.ndim == len(shape) and all(want in (None, n) for want, n in zip(shape, result.shape, strict=True))
@@ -106,7 +138,7 @@ def steps(last: float, size: int) -> int:
 
 def new_folder(name: str, path: str | os.PathLike[str]) -> Path:
     """Make a folder that was not there before: results are never overwritten."""
-    folder = Path(path)
+    folder = path_to(name, path)
     try:
         folder.mkdir(parents=True)
     except FileExistsError:
@@ -114,3 +146,73 @@ def new_folder(name: str, path: str | os.PathLike[str]) -> Path:
     except OSError as error:
         raise InputError(f"{name}: cannot make the folder {folder} ({error.strerror})") from None
     return folder
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def checked(function: Function) -> Function:
+    """Let a public function refuse arguments that are not of the kind that its signature says, by their names.
+
+    What is checked is what an annotation names: classes of this library, ``str``, ``bool``, paths and ``ArrayLike``,
+    which must hold real numbers that are not masked. Numbers, shapes and what arguments mean to each other are the
+    business of the function itself. A union with a part that is none of these is not looked at.
+    """
+    parameters = inspect.signature(function).parameters
+    names = list(parameters)
+
+    @cache
+    def kinds() -> dict[str, tuple[Any, ...]]:
+        checks = {}
+        for name, parameter in parameters.items():
+            parts = [part.strip() for part in str(parameter.annotation).split("|")]
+            found = [_kind(part, function.__globals__) for part in parts]
+            if None not in found:
+                checks[name] = tuple(found)
+        return checks
+
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        for name, value in (*zip(names, args, strict=False), *kwargs.items()):
+            if name in kinds():
+                _check(name, value, kinds()[name])
+        return function(*args, **kwargs)
+
+    return cast(Function, call)
+
+
+PATH = (str, os.PathLike)
+KINDS = {"None": type(None), "str": str, "bool": (bool, np.bool_), "os.PathLike[str]": PATH, "Path": PATH}
+
+
+def _kind(part: str, names: dict[str, Any]) -> Any:
+    """What stands for a part of an annotation in `_check`, or None if it is not one that is checked."""
+    if part in ("ArrayLike", *KINDS):
+        return KINDS.get(part, part)
+    thing: Any = names.get(part)
+    if get_origin(thing) is Literal:
+        return str
+    if isinstance(thing, type) and thing.__module__.startswith("overlaps"):
+        return thing
+    return None
+
+
+def _check(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
+    classes = tuple(kind for kind in kinds if kind != "ArrayLike")
+    if isinstance(value, classes):
+        if isinstance(value, str) and PATH in kinds:
+            path_to(name, value)
+        return
+    if "ArrayLike" in kinds:
+        numbers(name, value)
+        return
+    words = {type(None): "None", str: "text", (bool, np.bool_): "true or false", PATH: "a path"}
+    wanted = dict.fromkeys(words.get(kind) or f"an overlaps.{kind.__name__}" for kind in kinds)
+    raise InputError(f"{name}: expected {' or '.join(wanted)}, got {shown(value)}")
+
+
+def path_to(name: str, value: Any) -> Path:
+    """`value` as a path that can be looked up."""
+    if not isinstance(value, PATH) or "\0" in os.fspath(value) or not os.fspath(value):
+        raise InputError(f"{name}: expected a path, got {shown(value)}")
+    return Path(value)

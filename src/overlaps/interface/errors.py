@@ -1,7 +1,8 @@
 """The two kinds of errors that this library raises.
 
 `InputError`: what was asked is outside what can be computed. The message names the field, what was expected, what was
-given and what to do instead. `MissingExtraError` is the one that goes away once an extra is installed.
+given and what to do instead. `MissingExtraError` is the one that goes away once an extra is installed,
+`DamagedFileError` the one for a file of results that is not what was written.
 `NumericalError`: a computation went wrong on the way. It names the quantity and the time, and carries what had been
 computed before.
 
@@ -16,13 +17,20 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 from functools import partial as with_fields
+from pathlib import Path
 from typing import Any
+
+LONGEST = 80  # characters of a value in a message
 
 
 class InputError(ValueError):
-    """A problem, a spec or an argument that cannot be used as it stands."""
+    """A problem, a spec or an argument that cannot be used as it stands; its message is one line."""
 
     __module__ = "overlaps"
+
+    def __init__(self, *args: Any) -> None:
+        lines = (" ".join(a.split()) if isinstance(a, str) and "\n" in a else a for a in args)
+        super().__init__(*lines)
 
 
 class MissingExtraError(InputError):
@@ -41,6 +49,24 @@ class MissingExtraError(InputError):
 
     def __str__(self) -> str:
         return "; ".join(self.args)
+
+
+class DamagedFileError(InputError):
+    """A file of results that is not what was written: bits have changed, or its end is missing.
+
+    Attributes
+    ----------
+    path: the file.
+    """
+
+    __module__ = "overlaps"
+
+    def __init__(self, reason: str, path: Path) -> None:
+        super().__init__(reason, path)
+        self.path = path
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class NumericalError(ArithmeticError):
@@ -66,9 +92,18 @@ class NumericalError(ArithmeticError):
         return with_fields(type(self), quantity=self.quantity, time=self.time, partial=self.partial), self.args
 
 
-def unknown(what: str, got: str, known: Iterable[str]) -> InputError:
+def shown(value: Any) -> str:
+    """A value as messages show it: on one line, cut short, and whatever its own `repr` does."""
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # integers of thousands of digits, lists nested too deeply, objects of others
+        text = f"a value of type {type(value).__name__} too large to be shown"
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
+def unknown(what: str, got: Any, known: Iterable[str]) -> InputError:
     """The error for a name that does not exist, with the nearest one that does."""
     options = sorted(known)
-    near = difflib.get_close_matches(str(got), options, n=1, cutoff=0.5)
+    near = difflib.get_close_matches(got, options, n=1, cutoff=0.5) if isinstance(got, str) else []
     hint = f"; did you mean {near[0]!r}?" if near else ""
-    return InputError(f"unknown {what} {got!r}{hint} (known: {', '.join(options)})")
+    return InputError(f"unknown {what} {shown(got)}{hint} (known: {', '.join(options)})")

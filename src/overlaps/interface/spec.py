@@ -13,7 +13,7 @@ from typing import Any
 
 import tomli_w
 
-from .errors import InputError, unknown
+from .errors import InputError, shown, unknown
 
 Roles = Mapping[str, tuple[type, ...]]
 
@@ -46,7 +46,7 @@ def to_mapping(thing: Any) -> dict[str, Any]:
 def from_mapping(cls: type, table: Any, roles: Roles, where: str = "spec") -> Any:
     """Build `cls` from a table; `roles` says which classes may stand in a field of that name."""
     if not isinstance(table, Mapping):
-        raise InputError(f"{where}: expected a table, got {table!r}")
+        raise InputError(f"{where}: expected a table, got {shown(table)}")
     known = {f.name: f for f in fields(cls)}
     arguments: dict[str, Any] = {}
     for name, value in table.items():
@@ -81,7 +81,7 @@ def parse(text: str) -> dict[str, Any]:
     """TOML text to a mapping."""
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (ValueError, RecursionError) as error:  # integers of thousands of digits and deep nesting, besides its own
         raise InputError(f"spec: not valid TOML: {error}") from None
 
 

@@ -45,7 +45,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import linear_sum_assignment
 
 from ..averages import method_for
-from ..interface.checks import array, positive, whole
+from ..interface.checks import array, checked, positive, whole
 from ..interface.errors import InputError
 from ..problem.start import Start, joined
 from ..problem.statement import Problem
@@ -56,6 +56,7 @@ Array = NDArray[np.float64]
 LARGEST = 4000  # coupled equations: their dense modes take seconds
 
 
+@checked
 def near_error(problem: Problem, Q: ArrayLike, R: ArrayLike, T: ArrayLike | None = None, *, order: int = 2) -> Array:
     """Error of students near their teachers, from totals over levels; shape (...,).
 
@@ -79,9 +80,13 @@ def near_error(problem: Problem, Q: ArrayLike, R: ArrayLike, T: ArrayLike | None
     error = np.sum(h * (Q - R - np.swapaxes(R, -1, -2) + T), axis=(-2, -1))
     if order == 2:
         error = error - np.sum(r * _curvature(T, h, r), axis=(-2, -1))
-    return c**2 / np.pi * error
+    error = c**2 / np.pi * error
+    if not np.isfinite(error).all():
+        raise InputError("Q, R, T: the overlaps are too large for double precision; scale them")
+    return error
 
 
+@checked
 def late_error(
     problem: Problem, Q: ArrayLike, R: ArrayLike, times: ArrayLike, T: ArrayLike | None = None, *, order: int = 2
 ) -> Array:
@@ -89,6 +94,7 @@ def late_error(
     return late_modes(problem, Q, R, T, order=order)(times)
 
 
+@checked
 def late_modes(problem: Problem, Q: ArrayLike, R: ArrayLike, T: ArrayLike | None = None, *, order: int = 2) -> Modes:
     """The late learning curve as a sum of exponentials in the time after a reference point, to first order in the rate.
 
@@ -126,6 +132,7 @@ def late_modes(problem: Problem, Q: ArrayLike, R: ArrayLike, T: ArrayLike | None
     return Modes(pace * curvatures[rising], c**2 / np.pi * energies[rising], 0.0)
 
 
+@checked
 def decay_rates(problem: Problem, T: ArrayLike | None = None) -> Array:
     """Rates at which the error from differences outside the teachers' space decays, (levels, M), rising in each level.
 

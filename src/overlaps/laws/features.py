@@ -33,7 +33,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.linalg import eigh
 from scipy.optimize import root_scalar
 
-from ..interface.checks import array, number, whole
+from ..interface.checks import array, checked, number, whole
 from ..interface.errors import InputError
 from .levels import HUGE, AnySpectrum, levels, merged
 from .linear import Modes, floor_of, modes
@@ -41,6 +41,7 @@ from .linear import Modes, floor_of, modes
 Array = NDArray[np.float64]
 
 
+@checked
 def feature_floor(spectrum: AnySpectrum, trained: int, *, rate: float = 0.0, distance: float = 1.0) -> float:
     """Error after long training of the `trained` levels of largest eigenvalue; rate 0 means a vanishing one."""
     rate, distance = number("rate", rate, least=0), number("distance", distance, least=0)
@@ -48,6 +49,7 @@ def feature_floor(spectrum: AnySpectrum, trained: int, *, rate: float = 0.0, dis
     return floor_of(frozen, float(phi @ omega), rate, distance)
 
 
+@checked
 def partial_error(
     covariance: ArrayLike, trained: int, rate: float, times: ArrayLike, *, distance: float = 1.0
 ) -> Array:
@@ -71,6 +73,7 @@ def partial_error(
     return modes(omega, phi, rate, weighted / phi, floor)(times)
 
 
+@checked
 def partial_floor(covariance: ArrayLike, trained: int, *, rate: float = 0.0, distance: float = 1.0) -> float:
     """Error after long training of the first `trained` coordinates; rate 0 means a vanishing one."""
     rate, distance = number("rate", rate, least=0), number("distance", distance, least=0)
@@ -79,6 +82,7 @@ def partial_floor(covariance: ArrayLike, trained: int, *, rate: float = 0.0, dis
     return floor_of(float(unexplained[count]), float(variance[count]), rate, distance)
 
 
+@checked
 def partial_floors(covariance: ArrayLike, *, rate: float = 0.0, distance: float = 1.0) -> Array:
     """`partial_floor` for every number of trained coordinates, 0 to N, at the cost of one, (N+1,)."""
     rate, distance = number("rate", rate, least=0), number("distance", distance, least=0)
@@ -88,6 +92,7 @@ def partial_floors(covariance: ArrayLike, *, rate: float = 0.0, distance: float 
     return np.array([floor_of(left, read, rate, distance) for left, read in pairs])
 
 
+@checked
 def random_basis_floor(spectrum: AnySpectrum, share: float, *, rate: float = 0.0, distance: float = 1.0) -> float:
     """Error after long training of a `share` (0 to 1) of the coordinates in a random basis, for large N.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ..data import SPECTRA, Isotropic, PowerLaw, Spectrum
 from ..interface.checks import whole
-from ..interface.errors import InputError
+from ..interface.errors import InputError, shown
 
 Array = NDArray[np.float64]
 HUGE = 1e100  # powers of it up to the third are finite
@@ -32,7 +32,7 @@ def levels(spectrum: AnySpectrum, trained: int | None = None) -> Levels:
     """The levels of `spectrum`, of which the `trained` ones of largest eigenvalue are trained (default: all)."""
     if not isinstance(spectrum, SPECTRA):
         wanted = " or ".join(kind.__name__ for kind in SPECTRA)
-        raise InputError(f"spectrum: expected {wanted}, got {spectrum!r:.80}")
+        raise InputError(f"spectrum: expected {wanted}, got {shown(spectrum)}")
     omega, phi = np.array(spectrum.eigenvalues), np.array(spectrum.fractions)
     if not 1 / HUGE < omega.max() < HUGE:
         raise InputError(
@@ -58,8 +58,8 @@ def power_law(spectrum: AnySpectrum) -> PowerLaw:
     """`spectrum` if it is a falling power law, which the scaling laws are about."""
     if not isinstance(spectrum, PowerLaw):
         raise InputError(
-            f"spectrum: this law is about a PowerLaw, got {spectrum!r:.80}; small_rate_error and linear_error take any "
-            "spectrum"
+            f"spectrum: this law is about a PowerLaw, got {shown(spectrum)}; small_rate_error and linear_error take "
+            "any spectrum"
         )
     if spectrum.exponent < 1e-6:
         raise InputError(

@@ -39,11 +39,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
-from ..compiled.functions import kept
+from ..algorithms import OnlineSGD
 from ..data import GaussianInputs
-from ..interface.checks import grid, number, steps
-from ..interface.errors import InputError
+from ..interface.checks import checked, grid, number, steps
+from ..interface.errors import InputError, shown
 from ..online.recording import Stops
+from ..online.second_moments import Linear, distances, second_moments
+from ..problem.start import LARGEST_SCALE
 from ..problem.statement import Problem
 from .contour import at_times
 from .levels import HUGE, AnySpectrum, levels, merged
@@ -83,6 +85,7 @@ class Modes:
         return f"Modes({n} decay rates {self.rates.min():.4g} to {self.rates.max():.4g}{floor})"
 
 
+@checked
 def linear_modes(spectrum: AnySpectrum, rate: float, *, distance: float = 1.0, trained: int | None = None) -> Modes:
     """The modes of a linear student's learning curve for N → ∞.
 
@@ -132,6 +135,7 @@ def modes(omega: Array, phi: Array, rate: float, distance: Array, floor: float) 
     return Modes(2 * rate * x, amplitudes, floor)
 
 
+@checked
 def linear_error(
     spectrum: AnySpectrum, rate: float, times: ArrayLike, *, distance: float = 1.0, trained: int | None = None
 ) -> Array:
@@ -150,6 +154,7 @@ def linear_error(
     return error
 
 
+@checked
 def small_rate_error(
     spectrum: AnySpectrum, rate: float, times: ArrayLike, *, distance: float = 1.0, trained: int | None = None
 ) -> Array:
@@ -162,6 +167,7 @@ def small_rate_error(
     return Modes(2 * rate * omega, 0.5 * distance * phi * omega, 0.5 * distance * frozen)(times)
 
 
+@checked
 def finite_size_error(
     spectrum: AnySpectrum,
     size: int,
@@ -175,7 +181,8 @@ def finite_size_error(
 
     Any number of levels up to one per dimension; where N is not a multiple of L, levels hold the whole numbers of
     dimensions of `GaussianInputs.dimensions`, and the variance of the inputs is theirs. Costs steps × levels; refused
-    where the mean diverges, see `critical_rate`. Between two steps values are interpolated linearly, as in micro.
+    where the mean diverges, see `critical_rate`. Steps are those of `overlaps.online.exact_mean`. Between two steps
+    values are interpolated linearly, as in micro.
     """
     rate, distance, t = number("rate", rate, above=0), number("distance", distance, least=0), grid(times)
     levels(spectrum, trained)  # refuses what is not a spectrum, or too many trained levels
@@ -188,32 +195,21 @@ def finite_size_error(
         raise InputError(
             f"rate: {rate:g} is at or above {limit:.6g}, where the mean error at size {int(n.sum())} diverges; lower it"
         )
-    steps(float(t[-1]), int(n.sum()))
-    stops = Stops.at(t, int(n.sum()))
-    return stops.interpolated(_recursion(p, n, count, rate, distance, stops.steps)[None], t.size)[0]
+    N = float(n.sum())
+    steps(float(t[-1]), int(N))
+    stops = Stops.at(t, int(N))
+    # from zero weights to a teacher of squared length `distance` a dimension; frozen levels are noise of the labels
+    frozen, one, zero = distance * float(p[count:] @ n[count:]), np.ones(1), np.zeros((count, 1, 1))
+    if count == 0:
+        return np.full(t.size, 0.5 * frozen)
+    teacher = (distance * n[:count] / N)[:, None, None]
+    given = Linear(N * p[:count], n[:count], teacher, one, one, frozen, 1.0, N, np.zeros(count))
+    seen = second_moments(given, OnlineSGD(rate).update(trains_readout=False), zero, zero, stops.steps)
+    moments = [float(given.omega @ distances(given, Q, A)) for Q, A in zip(seen.Q, seen.A, strict=True)]
+    return stops.interpolated(0.5 * (np.array(moments) + frozen)[None], t.size)[0]
 
 
-@kept(fastmath={"reassoc", "contract"})
-def _recursion(p, n, trained, rate, distance, stops):  # pragma: no cover - compiled
-    """Error at the steps `stops`."""
-    S = distance * n
-    keep, feed = 1.0 - 2.0 * rate * p + 2.0 * (rate * p) ** 2, rate**2 * n * p
-    frozen = np.sum(p[trained:] * S[trained:])
-    twice = frozen + np.sum(p[:trained] * S[:trained])
-    errors = np.empty(stops.size)
-    done = 0
-    for i in range(stops.size):
-        while done < stops[i]:
-            total = 0.0
-            for b in range(trained):
-                S[b] = keep[b] * S[b] + feed[b] * twice
-                total += p[b] * S[b]
-            twice = frozen + total
-            done += 1
-        errors[i] = 0.5 * twice
-    return errors
-
-
+@checked
 def critical_rate(spectrum: AnySpectrum, size: int | None = None) -> float:
     """The rate from which the mean error of a linear student diverges: 2/Σ φ ω, or the exact one at finite `size`.
 
@@ -259,6 +255,7 @@ class SingleVector(NamedTuple):
     distance: float
 
 
+@checked
 def single_vector(problem: Problem, scale: float) -> SingleVector:
     """What a linear committee is equal to: W = Σ v_i W_i learns B = Σ u_n B_n at rate η Σ v_i².
 
@@ -267,11 +264,11 @@ def single_vector(problem: Problem, scale: float) -> SingleVector:
     Pass the results to `linear_error` and its relatives.
     """
     if not isinstance(problem, Problem):
-        raise InputError(f"problem: expected an overlaps.Problem, got {problem!r:.80}")
+        raise InputError(f"problem: expected an overlaps.Problem, got {shown(problem)}")
     student, teacher = problem.committees
     for name, net in (("student", student), ("teacher", teacher)):
         if net.activation != "linear":
-            raise InputError(f"{name}: expected a linear activation, got {net.activation!r}; use solve")
+            raise InputError(f"{name}: expected a linear activation, got {shown(net.activation)}; use solve")
     if problem.student.train_readout:
         raise InputError("student: a trained readout makes the problem nonlinear; use solve")
     if problem.loss != "square" or problem.label_noise or problem.algorithm.decay:
@@ -280,4 +277,6 @@ def single_vector(problem: Problem, scale: float) -> SingleVector:
         raise InputError("algorithm: this law has the noise of SGD, got gradient flow; use small_rate_error, or solve")
     v, u = student.readouts, teacher.readouts
     scale = number("scale", scale, least=0)
+    if scale > LARGEST_SCALE:
+        raise InputError(f"scale: weights of {scale:.1e} overflow when squared; use one of order 1")
     return SingleVector(problem.plain_sgd("this law").rate * float(v @ v), float(u @ u) + scale**2 * float(v @ v))

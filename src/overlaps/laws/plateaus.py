@@ -40,8 +40,8 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import root
 
 from ..averages import method_for
-from ..interface.checks import array, grid, number
-from ..interface.errors import InputError, NumericalError
+from ..interface.checks import array, checked, grid, number
+from ..interface.errors import InputError, NumericalError, shown
 from ..problem.start import Start, joined
 from ..problem.statement import Problem
 
@@ -137,6 +137,7 @@ class Plateau:
         return f"Plateau(error = {self.error:.4g}, Q = {self.Q:.4g}, R = {R}, escape time {self.escape_time:.4g})"
 
 
+@checked
 def plateau(problem: Problem, T: ArrayLike | None = None) -> Plateau:
     """The symmetric plateau of `problem`, to first order in its rate.
 
@@ -193,10 +194,11 @@ def plateau(problem: Problem, T: ArrayLike | None = None) -> Plateau:
     )
 
 
+@checked
 def typical_teacher(problem: Problem) -> Array:
     """Overlaps per level of a random teacher at infinite size, T_b = φ_b I, (levels, M, M)."""
     if not isinstance(problem, Problem):
-        raise InputError(f"problem: expected an overlaps.Problem, got {problem!r:.80}")
+        raise InputError(f"problem: expected an overlaps.Problem, got {shown(problem)}")
     if problem.data.reads_latent:
         raise InputError(
             "data: a teacher that reads a latent has other overlaps with the inputs of each level; use draw, whose "
@@ -210,6 +212,7 @@ def typical_teacher(problem: Problem) -> Array:
     return fractions[:, None, None] * np.eye(M)
 
 
+@checked
 def equal_rows(T: ArrayLike) -> Array:
     """Teacher overlaps (levels, M, M) with the diagonal entries of each level averaged, and the others as well."""
     T = array("T", T, (None, None, None))
@@ -223,7 +226,7 @@ def equal_rows(T: ArrayLike) -> Array:
 def common_readout(problem: Problem) -> float:
     """c, after checking that `problem` is a realizable erf committee with all readouts c, as these laws need."""
     if not isinstance(problem, Problem):
-        raise InputError(f"problem: expected an overlaps.Problem, got {problem!r:.80}")
+        raise InputError(f"problem: expected an overlaps.Problem, got {shown(problem)}")
     student, teacher = problem.committees
     readouts = np.concatenate([student.readouts, teacher.readouts])
     reasons = (
@@ -237,7 +240,7 @@ def common_readout(problem: Problem) -> float:
             f"one readout for all students and teachers, not zero, got {readouts.min():g} to {readouts.max():g}",
         ),
         (student.train_readout, "a fixed readout, got train_readout=True"),
-        (problem.loss != "square", f"the square loss, got {problem.loss!r}"),
+        (problem.loss != "square", f"the square loss, got {shown(problem.loss)}"),
         (problem.algorithm.decay != 0, f"no decay, got {problem.algorithm.decay:g}"),
     )
     for outside, expected in reasons:

@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gamma, gammainc, gammaincc
 
 from ..data import PowerLaw
-from ..interface.checks import grid, number, whole
+from ..interface.checks import checked, grid, number, whole
 from ..interface.errors import InputError
 from .levels import power_law
 
@@ -55,6 +55,7 @@ class Window(NamedTuple):
         return f"Window(low={self.low:.6g}, high={self.high:.6g}, exponent={self.exponent:.6g})"
 
 
+@checked
 def time_exponent(exponent: float) -> float:
     """β/(1+β), the power of time with which the error falls on a spectrum l^-(1+β), `exponent` = β > 0."""
     beta = number("exponent", exponent, above=0)

@@ -10,8 +10,7 @@ the error is σ²/2/(1 − N/n) as long as there are more rows than dimensions; 
 that fits all of them. (A. Caponnetto and E. De Vito, Found. Comput. Math. 7, 331 (2007); C. Louart, Z. Liao and R.
 Couillet, Ann. Appl. Probab. 28, 1190 (2018).)
 
-A population is estimated from its rows, here m of them: residuals of a fit are too small by 1 − N/m, and the squares
-of its coefficients too large by σ²/(m λ_k). Both are corrected for.
+A population is estimated from its rows, without the bias of a fit to them (`overlaps.data.fit_bias`).
 
 >>> import numpy as np
 >>> import overlaps as ov
@@ -28,12 +27,14 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.optimize import brentq
 
 from ..data import Samples
-from ..interface.checks import array, number
-from ..interface.errors import InputError
+from ..data.fit_bias import without_fit_bias
+from ..interface.checks import array, checked, number
+from ..interface.errors import InputError, shown
 
 Array = NDArray[np.float64]
 
 
+@checked
 def ridge_error(data: Samples, samples: ArrayLike, decay: float = 0.0) -> Array:
     """Test error of ridge regression on `samples` rows of a population like `data`, noise of the labels included.
 
@@ -48,18 +49,22 @@ def ridge_error(data: Samples, samples: ArrayLike, decay: float = 0.0) -> Array:
     (len(samples),); infinite is refused: without decay, as many rows as dimensions.
     """
     if getattr(data, "own_teacher", None) is None:
-        raise InputError(f"data: expected labelled rows, Samples(X, y), got {data!r:.80}")
+        raise InputError(f"data: expected labelled rows, Samples(X, y), got {shown(data)}")
     decay = number("decay", decay, least=0)
     n = array("samples", np.atleast_1d(np.asarray(samples, float)), (None,))
     if n.size == 0 or n.min() < 1:
-        raise InputError(f"samples: expected numbers of rows, at least one each, got {samples!r:.80}")
+        raise InputError(f"samples: expected numbers of rows, at least one each, got {shown(samples)}")
     live = data.eigenvalues > 0
-    lam, dimensions, count = data.eigenvalues[live], int(np.count_nonzero(live)), len(data.rows)
-    if count <= dimensions + 1:
-        raise InputError(f"data: {count} rows of {dimensions} dimensions leave no noise to estimate; give more rows")
+    lam, dimensions = data.eigenvalues[live], int(np.count_nonzero(live))
     assert data.own_teacher is not None
-    noise = data.unexplained / (1 - dimensions / count)
-    signal = lam * data.own_teacher[0, live] ** 2 / data.size - noise / count
+    squares, noise = without_fit_bias(
+        lam,
+        data.own_teacher[0, live] ** 2 / data.size,
+        data.unexplained,
+        count=len(data.rows),
+        centred=data.centre,
+    )
+    signal = lam * squares
     if decay == 0 and np.any(n == dimensions):
         raise InputError(
             f"samples: {dimensions} rows of as many dimensions fit all labels with weights of any length, and the "

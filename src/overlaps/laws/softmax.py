@@ -45,14 +45,15 @@ from scipy.sparse.linalg import LinearOperator, cg
 from scipy.special import logsumexp, softmax
 
 from ..data import GaussianMixture
-from ..interface.checks import array, number
+from ..interface.checks import array, checked, number
 from ..interface.errors import InputError, NumericalError, unknown
 
 Array = NDArray[np.float64]
 TOLERANCE, STEPS = 1e-10, 200  # relative error of the minimum; Newton steps, of which log(1/decay) are needed
-STRONGEST = 1e12  # squared length of the means over decay, beyond which rounding hides the minimum
+STRONGEST = 5e10  # squared length of the means over decay, beyond which rounding is larger than TOLERANCE
 
 
+@checked
 def softmax_energy(m: ArrayLike, Q: ArrayLike, weights: ArrayLike, decay: float) -> float:
     """E, the mean cross entropy at the means plus the decay's part, whose gradient flow is training without noise.
 
@@ -72,6 +73,7 @@ def softmax_energy(m: ArrayLike, Q: ArrayLike, weights: ArrayLike, decay: float)
     return float(p @ (np.asarray(logsumexp(m, axis=0)) - np.diag(m)) + 0.5 * decay * np.trace(Q))
 
 
+@checked
 def softmax_fixed_point(gram: ArrayLike, weights: ArrayLike, decay: float) -> Array:
     """m (k, k), students × means, where training without noise comes to rest, from any start; relative error 1e-10.
 
@@ -96,6 +98,7 @@ def softmax_fixed_point(gram: ArrayLike, weights: ArrayLike, decay: float) -> Ar
     return _minimum(means, p) @ means.T
 
 
+@checked
 def softmax_outliers(gram: ArrayLike, weights: ArrayLike, m: ArrayLike, *, kind: str = "hessian") -> Array:
     """Eigenvalues that small noise leaves in the block of each student, falling, (k students, k).
 

@@ -58,7 +58,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import solve_ivp
 from scipy.special import expit, ndtr
 
-from ..interface.checks import array, grid, number, whole
+from ..interface.checks import array, checked, grid, number, whole
 from ..interface.errors import InputError, NumericalError, unknown
 
 Array = NDArray[np.float64]
@@ -66,12 +66,14 @@ LARGEST = 100.0  # entries of a state: training leads to entries around one, and
 LABELS = np.array([1.0, 1.0, 0.0, 0.0])  # of μ, −μ, ν, −ν
 
 
+@checked
 def xor_norm(decay: float) -> float:
     """Σ v_i² over the units of a set that is not empty, after long training without noise; zero from decay 1/8 on."""
     decay = number("decay", decay, above=0)
     return log((1 - 4 * decay) / (4 * decay)) if decay < 0.125 else 0.0
 
 
+@checked
 def xor_transition(variance: float = 0.0) -> float:
     """Decay from which on units of small length shrink instead of growing, for small rates.
 
@@ -83,6 +85,7 @@ def xor_transition(variance: float = 0.0) -> float:
     return (erf(1 / sqrt(2 * s)) + sqrt(2 * s / pi) * expm1(-1 / (2 * s))) / 8
 
 
+@checked
 def xor_flow(
     v: ArrayLike, m_mu: ArrayLike, m_nu: ArrayLike, decay: float, times: ArrayLike
 ) -> tuple[Array, Array, Array]:
@@ -133,6 +136,7 @@ def xor_flow(
     return v_path, mu_path, nu_path
 
 
+@checked
 def hidden_classes(units: int, classes: int = 4) -> Array:
     """Probabilities that exactly 1, 2, …, `classes` of the classes are found by `units` units, (classes,).
 
@@ -147,6 +151,7 @@ def hidden_classes(units: int, classes: int = 4) -> Array:
     return np.linalg.matrix_power(more, units - 1)[0]
 
 
+@checked
 def xor_readout_block(v: ArrayLike, m_mu: ArrayLike, m_nu: ArrayLike, *, kind: str = "hessian") -> Array:
     """The block of the readout for small noise, (K, K), of rank four at most; after training, the sets not empty.
 
@@ -161,6 +166,7 @@ def xor_readout_block(v: ArrayLike, m_mu: ArrayLike, m_nu: ArrayLike, *, kind: s
     return 0.25 * (active.T * factors) @ active
 
 
+@checked
 def xor_outliers(
     v: ArrayLike, m_mu: ArrayLike, m_nu: ArrayLike, Q: ArrayLike, variance: float, *, kind: str = "hessian"
 ) -> Array:
@@ -190,6 +196,7 @@ def xor_outliers(
     return np.stack([terms[0] + terms[1], terms[2] + terms[3]], axis=1)
 
 
+@checked
 def xor_initial_outlier(units: int, variance: float) -> float:
     """Top eigenvalue of the readout's block at the start, of the Hessian and of the G-matrix, to leading order in s.
 

@@ -34,7 +34,7 @@ from ..interface.errors import InputError, NumericalError
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
 from .motion import EquationOfMotion
-from .recording import Recorded
+from .recording import Measure, Recorded
 
 Array = NDArray[np.float64]
 POINTS = 8  # log2 of the sample points per component, before mirroring; more where they have many coordinates
@@ -84,7 +84,7 @@ class Diffusion:
 
     rng: np.random.Generator
     observations: list[dict[str, Array]]
-    measures = ()
+    measures: dict[str, Measure] = {}  # noqa: RUF012 - never written to
     chunk = 10**9
 
     def __init__(self, problem: Problem, start: Start) -> None:

@@ -1,6 +1,6 @@
 """Drawing inputs of a mixture, in the one order that all simulations share: the component, then its noise.
 
-    x = μ_c + √(s_c ω) z,    c with probability p_c, z standard normal
+    x = μ_c + √ω_c z,    c with probability p_c, z standard normal
 
 Inputs of one component and mean zero have no component to draw.
 """
@@ -23,10 +23,10 @@ def component(cumulative, means, rng):  # pragma: no cover - compiled
 
 
 @njit(nogil=True)
-def fill(x, c, spread, root, means, rng):  # pragma: no cover - compiled
+def fill(x, c, root, means, rng):  # pragma: no cover - compiled
     """Write an input of component c into x (N,)."""
     for i in range(x.size):
-        x[i] = spread[c] * root[i] * rng.standard_normal()
+        x[i] = root[c, i] * rng.standard_normal()
     if len(means) > 0:
         for i in range(x.size):
             x[i] += means[c, i]

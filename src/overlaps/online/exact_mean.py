@@ -22,262 +22,155 @@ motion.
 
 from __future__ import annotations
 
-import time as clock
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..algorithms import Matrices, Update
 from ..averages import ClosedForm, method_for
-from ..compiled.functions import kept
 from ..interface.checks import steps
 from ..interface.errors import InputError, NumericalError
-from ..problem.network import Committee
-from ..problem.start import LIMIT, Start
+from ..network.architectures import Committee
+from ..problem.start import Start
 from ..problem.statement import Problem
+from ..trajectory.budget import Budget
 from ..trajectory.dataset import Trajectory, assemble
-from .long_stretches import SHORTEST, WORTH, Stretches, constant_pull
+from ..trajectory.refinement import Goal, Stated, differences, refined
 from .recording import Stops
+from .second_moments import Excess, Linear, Moments, second_moments
 
 Array = NDArray[np.float64]
-EXACT = "exact-mean"
-CHUNK = 2**21  # numbers in the matrices of steps that are made at once
-
-
-class Linear(NamedTuple):
-    """What does not move: ω (B,), dimensions n (B,), T (B, M, M), readouts v (K,) and u (M,), σ², 1/β and N.
-
-    extra: (B,), what is added to 2 ω² E + n ω (s + σ²) where inputs are not Gaussian; it may change between steps.
-    """
-
-    omega: Array
-    dimensions: Array
-    T: Array
-    v: Array
-    u: Array
-    noise: float
-    share: float
-    size: float
-    extra: Array
-
-
-@kept(nogil=True, fastmath={"reassoc", "contract"})
-def advance_one(given, Q, A, keep, pull):  # pragma: no cover - compiled
-    """Steps of one row and one teacher, Q (B, 1, 1) and A (B, 1, 1), in place; stops where the error has diverged.
-
-    Returns the number of steps taken.
-    """
-    omega, n, T, N = given.omega, given.dimensions, given.T, given.size
-    v, u, share, extra = given.v[0], given.u[0], given.share, given.extra
-    total = 0.0
-    for b in range(omega.size):
-        total += omega[b] * (v * v * Q[b, 0, 0] - 2 * v * u * A[b, 0, 0] + u * u * T[b, 0, 0])
-    for s in range(len(pull)):
-        L, p, power, total_next = keep[s, 0, 0], pull[s, 0], share * (total + given.noise), 0.0
-        for b in range(omega.size):
-            w, q, a, t = omega[b] / N, Q[b, 0, 0], A[b, 0, 0], T[b, 0, 0]
-            er, eB = v * q - u * a, v * a - u * t
-            E = v * er - u * eB
-            noise = (1.0 + share) * w * w * E + w * n[b] / N * power + share * extra[b] / (N * N)
-            q = L * L * q - 2.0 * L * p * w * er + p * p * noise
-            a = L * a - p * w * eB
-            Q[b, 0, 0], A[b, 0, 0] = q, a
-            total_next += omega[b] * (v * v * q - 2.0 * v * u * a + u * u * t)
-        total = total_next
-        if not total < LIMIT:
-            return s + 1
-    return len(pull)
-
-
-@kept(nogil=True, fastmath={"reassoc", "contract"})
-def advance(given, Q, A, keep, pull):  # pragma: no cover - compiled
-    """Steps of R rows, the first K of them weights, and M teachers: Q (B, R, R) and A (B, R, M), in place.
-
-    Stops where the error has diverged, and returns the number of steps taken.
-    """
-    omega, n, T, N = given.omega, given.dimensions, given.T, given.size
-    v, u, share, extra = given.v, given.u, given.share, given.extra
-    R, M, K = Q.shape[1], A.shape[2], v.size
-    er, eB, Ler, LQ = np.empty(R), np.empty(M), np.empty(R), np.empty((R, R))
-    LA, E = np.empty((R, M)), np.empty(omega.size)
-    for s in range(len(pull) + 1):
-        total = 0.0
-        for b in range(omega.size):
-            E[b] = 0.0
-            for k in range(K):
-                for l in range(K):
-                    E[b] += v[k] * v[l] * Q[b, k, l]
-                for m in range(M):
-                    E[b] -= 2.0 * v[k] * u[m] * A[b, k, m]
-            for m in range(M):
-                for l in range(M):
-                    E[b] += u[m] * u[l] * T[b, m, l]
-            total += omega[b] * E[b]
-        if s == len(pull) or not total < LIMIT:
-            return s
-        L, p, power = keep[s], pull[s], share * (total + given.noise)
-        for b in range(omega.size):
-            w = omega[b] / N
-            for r in range(R):
-                er[r] = 0.0
-                for k in range(K):
-                    er[r] += v[k] * Q[b, k, r]
-                for m in range(M):
-                    er[r] -= u[m] * A[b, r, m]
-            for m in range(M):
-                eB[m] = 0.0
-                for k in range(K):
-                    eB[m] += v[k] * A[b, k, m]
-                for l in range(M):
-                    eB[m] -= u[l] * T[b, l, m]
-            for r in range(R):
-                Ler[r] = 0.0
-                for i in range(R):
-                    Ler[r] += L[r, i] * er[i]
-                    LQ[r, i] = 0.0
-                    for l in range(R):
-                        LQ[r, i] += L[r, l] * Q[b, l, i]
-                for m in range(M):
-                    LA[r, m] = 0.0
-                    for i in range(R):
-                        LA[r, m] += L[r, i] * A[b, i, m]
-            noise = (1.0 + share) * w * w * E[b] + w * n[b] / N * power + share * extra[b] / (N * N)
-            for r in range(R):
-                for i in range(R):
-                    Q[b, r, i] = p[r] * p[i] * noise - w * (Ler[r] * p[i] + p[r] * Ler[i])
-                    for l in range(R):
-                        Q[b, r, i] += LQ[r, l] * L[i, l]
-                for m in range(M):
-                    A[b, r, m] = LA[r, m] - p[r] * w * eB[m]
-    return len(pull)
-
-
-class Moments(NamedTuple):
-    """Second moments of the weights at steps: Q (stops, B, K, K), A (stops, B, K, M).
-
-    reached: number of stops that were reached; diverged: the step by which the error had grown without bound, or None.
-    missed: relative error of the distances E that long stretches have made, 0 without them.
-    """
-
-    Q: Array
-    A: Array
-    reached: int
-    diverged: int | None
-    missed: float = 0.0
-
-
-def second_moments(
-    given: Linear,
-    update: Update,
-    Q: Array,
-    A: Array,
-    stops: NDArray[np.int64],
-    extra: Callable[[Array], Array] | None = None,
-) -> Moments:
-    """The moments at the steps `stops` from Q (B, K, K) and A (B, K, M); velocities start at zero.
-
-    One unit at a constant rate without decay goes in `long_stretches` where the power of the noise is smooth.
-    extra: what inputs that are not Gaussian add, (B,), given E (B,); asked for again after every hundredth of the time.
-    """
-    (B, K, M), R, size = A.shape, update.rule.rows * A.shape[1], int(given.size)
-    rows_Q, rows_A = np.zeros((B, R, R)), np.zeros((B, R, M))
-    rows_Q[:, :K, :K], rows_A[:, :K] = Q, A
-    seen = Moments(np.empty((stops.size, B, K, K)), np.empty((stops.size, B, K, M)), stops.size, None)
-    one, done = R == M == 1, 0
-    same = constant_pull(update, given.v, size) if M == 1 and extra is None and stops[-1] >= WORTH else None
-    long = None if same is None else Stretches(given, same)
-    for i, stop in enumerate(stops.tolist()):
-        while done < stop:
-            count = min(stop - done, max(1, CHUNK // (R * R + R)))
-            if long is not None:
-                done += (ahead := long.advance(rows_Q, rows_A, done, stop))
-                if ahead:
-                    continue
-                count = min(count, max(SHORTEST, long.again - done))
-            if extra is not None:
-                count = min(count, max(1, done // 100))
-                given = given._replace(extra=extra(distances(given, rows_Q[:, :K, :K], rows_A[:, :K])))
-            keep, pull = row_matrices(update.steps(done, count, size), given.v)
-            taken = (advance_one if one else advance)(given, rows_Q, rows_A, keep, pull)
-            done += taken
-            if taken < count or not np.isfinite(rows_Q).all():
-                return seen._replace(reached=i, diverged=done, missed=0.0 if long is None else long.missed)
-        seen.Q[i], seen.A[i] = rows_Q[:, :K, :K], rows_A[:, :K]
-    return seen._replace(missed=0.0 if long is None else long.missed)
-
-
-def distances(given: Linear, Q: Array, A: Array) -> Array:
-    """E_b = (e·e)_b, (B,), from Q (B, K, K) and A (B, K, M)."""
-    v, u = given.v, given.u
-    squares = np.einsum("i,bij,j->b", v, Q, v) + np.einsum("i,bij,j->b", u, given.T, u)
-    return squares - 2 * np.einsum("i,bij,j->b", v, A, u)
-
-
-def row_matrices(step: Matrices, v: Array) -> tuple[Array, Array]:
-    """L (steps, R, R) and p (steps, R) of the R = J K rows of all units of readouts v (K,), for the gradient of v·w."""
-    (count, J, _), K = step.keep.shape, v.size
-    if K == 1:
-        return step.keep, step.pull * v
-    keep = np.einsum("sij,kl->sikjl", step.keep, np.eye(K)).reshape(count, J * K, J * K)
-    return keep, (step.pull[:, :, None] * v).reshape(count, J * K)
+EXACT, MEASURED = "exact-mean", "measured-moments"
+PARTS, DOUBLED = 100, 5  # of the time after each of which the excess is asked for again, and how often they are doubled
 
 
 def solve_exact_mean(
-    problem: Problem, start: Start, times: Array, levels: bool, extra: Callable[[Array], Array] | None = None
+    problem: Problem,
+    start: Start,
+    times: Array,
+    levels: bool,
+    accuracy: float | None,
+    budget: Budget,
+    excess: Callable[[Array], Array] | None = None,
 ) -> Trajectory:
     """The mean of the overlaps over runs at the size of `start`, and the error that goes with it.
 
-    extra: see `second_moments`; without it inputs are Gaussian, and the mean is exact.
+    accuracy: relative, as in `overlaps.solve`; by default what the recursion has, and of measured moments 1e-3.
+    excess: see `Excess`; without it inputs are Gaussian, and the mean is exact.
     """
-    began = clock.perf_counter()
     _check(problem, start)
-    assert start.size is not None and start.dimensions is not None
-    update, size, K = problem.update, start.size, start.v.size
-    given = Linear(
-        start.eigenvalues,
-        start.dimensions.astype(float),
-        np.ascontiguousarray(start.T),
-        start.v,
-        start.u,
-        problem.label_noise**2,
-        update.noise,
-        float(size),
-        np.zeros(start.eigenvalues.size),
-    )
-    total = steps(float(times[-1]), size)
-    stops = Stops.at(times, size)
-    seen = second_moments(given, update, start.Q, start.A, stops.steps, extra)
+    mean = _Mean(problem, start, times, levels, budget)
+    if excess is None:
+        return refined(mean.attempts(), Goal.named(accuracy, aim=np.inf, accept=np.inf), budget)
+    goal = Goal.named(accuracy, aim=1e-3, accept=1e-2)
+    return refined(mean.attempts_with(excess), goal, budget)
 
-    def trajectory(count: int) -> Trajectory:
+
+@dataclass(frozen=True)
+class _Mean:
+    """The mean over runs of a problem, from a start at times."""
+
+    problem: Problem
+    start: Start
+    times: Array
+    levels: bool
+    budget: Budget
+
+    @property
+    def given(self) -> Linear:
+        start = self.start
+        assert start.size is not None and start.dimensions is not None
+        return Linear(
+            start.eigenvalues,
+            start.dimensions.astype(float),
+            np.ascontiguousarray(start.T),
+            start.v,
+            start.u,
+            self.problem.label_noise**2,
+            self.problem.update.noise,
+            float(start.size),
+            np.zeros(start.eigenvalues.size),
+        )
+
+    def attempts(self) -> Iterator[Stated]:
+        """In long stretches, and then step by step where these have missed anything."""
+        found, missed = self.attempt(None, stretches=True)
+        yield found
+        if missed:
+            yield self.attempt(None)[0]
+
+    def attempts_with(self, excess: Callable[[Array], Array]) -> Iterator[Stated]:
+        """With the excess asked for ever more often; what a half of the parts would change is the error of the rest."""
+        before, _ = self.attempt(Excess(excess, PARTS // 2))
+        for doubled in range(DOUBLED):
+            found, _ = self.attempt(Excess(excess, PARTS << doubled))
+            change = differences(found.result, before.result)
+            yield Stated(found.result, {name: 2 * change[name] + found.errors[name] for name in change})
+            before = found
+
+    def attempt(self, excess: Excess | None, stretches: bool = False) -> tuple[Stated, float]:
+        """The mean by one recursion with the errors of its rounding, and what stretches have missed.
+
+        Trouble is an error with what came before.
+        """
+        problem, start, times = self.problem, self.start, self.times
+        assert start.size is not None
+        total, stops = steps(float(times[-1]), start.size), Stops.at(times, start.size)
+        seen = second_moments(
+            self.given,
+            problem.update,
+            start.Q,
+            start.A,
+            stops.steps,
+            excess,
+            stretches=stretches,
+            budget=self.budget,
+        )
+        count = int(np.count_nonzero(stops.last < seen.reached))
+        found = self._stated(seen, stops, count, total, excess) if count else None
+        check_finished(seen, problem, start.size, self.budget, None if found is None else found.labelled())
+        assert found is not None
+        return found, seen.missed
+
+    def _stated(self, seen: Moments, stops: Stops, count: int, total: int, excess: Excess | None) -> Stated:
+        problem, start, K = self.problem, self.start, self.start.v.size
         at_Q, at_A = (stops.interpolated(x[None], count)[0] for x in (seen.Q, seen.A))
         mean_Q, mean_R = (np.einsum("b,tbij->tij", start.eigenvalues, x)[None] for x in (at_Q, at_A))
-        v = np.broadcast_to(start.v, (1, count, K))
-        cost = f"{total:,} steps of the exact mean, {clock.perf_counter() - began:.2g} s"
-        how = method_for(problem, start.u)
-        blocks = (at_Q[None], at_A[None]) if levels else None
-        m = np.zeros((1, count, K, 0))
-        result = assemble("macro", problem, start, times[:count], mean_Q, mean_R, m, v, how, levels=blocks, cost=cost)
-        kind = "exact mean" if extra is None else "mean by measured fourth moments"
-        result.data.attrs["averages"] = f"{kind} over runs at size {size}"
-        state_rounding(result, total, seen.missed)
-        return result
+        result = assemble(
+            "macro",
+            problem,
+            start,
+            self.times[:count],
+            mean_Q,
+            mean_R,
+            np.zeros((1, count, K, 0)),
+            np.broadcast_to(start.v, (1, count, K)),
+            method_for(problem, start.u),
+            levels=(at_Q[None], at_A[None]) if self.levels else None,
+            cost=f"{total:,} steps of the exact mean, {self.budget.elapsed:.2g} s",
+        )
+        kind = "exact mean" if excess is None else "mean by measured fourth moments"
+        result.data.attrs["averages"] = f"{kind} over runs at size {start.size}"
+        result.data.attrs["system"] = EXACT if excess is None else MEASURED
+        return Stated(result, rounding(result, total, seen.missed))
 
-    if seen.diverged is None:
-        return trajectory(times.size)
-    count = int(np.count_nonzero(stops.last < seen.reached))
-    raise diverges(problem, seen.diverged / size, size, trajectory(count) if count else None)
 
-
-def state_rounding(result: Trajectory, steps: int, missed: float) -> None:
-    """State the accuracy of a recursion of that many steps: each rounds, and at a stable rate later ones add to it.
+def rounding(result: Trajectory, steps: int, missed: float) -> dict[str, Array]:
+    """Errors of a recursion of that many steps: each rounds, and at a stable rate later ones add to it.
 
     missed: see `Moments`.
     """
-    for name in result.variables:
-        largest = max(1.0, float(np.abs(result.data[name]).max()))
-        result.data[name].attrs["accuracy"] = (np.finfo(float).eps * (10 + steps) + missed) * largest
+    relative = np.finfo(float).eps * (10 + steps) + missed
+    return {name: np.array([relative * max(1.0, float(np.abs(result.data[name]).max()))]) for name in result.variables}
+
+
+def check_finished(seen: Moments, problem: Problem, size: int, budget: Budget, partial: Trajectory | None) -> None:
+    """An error where the mean grows without bound, or where the budget was spent; with what came before."""
+    if seen.diverged is not None:
+        raise diverges(problem, seen.diverged / size, size, partial)
+    if seen.unfinished is not None:
+        raise out_of_budget(budget, seen.unfinished / size, partial)
 
 
 def diverges(problem: Problem, time: float, size: int, partial: Trajectory | None) -> NumericalError:
@@ -285,6 +178,16 @@ def diverges(problem: Problem, time: float, size: int, partial: Trajectory | Non
     return NumericalError(
         f"macro: the mean error at size {size} grew without bound by time {time:.6g}; reduce rate (now "
         f"{problem.update.rate(time):g}) or stop earlier",
+        quantity="error",
+        time=time,
+        partial=partial,
+    )
+
+
+def out_of_budget(budget: Budget, time: float, partial: Trajectory | None) -> NumericalError:
+    """The error of a recursion that may not go on."""
+    return NumericalError(
+        f"macro: {budget.exhausted} beyond time {time:.6g}; allow more of them, or stop earlier",
         quantity="error",
         time=time,
         partial=partial,

@@ -54,6 +54,7 @@ def integrate(
     tell their error from each other otherwise.
     """
     budget = budget or Budget()
+    budget.course.begin(float(times[-1]))
     states: list[Array] = []
     knots = [t for t in motion.update.knots.tolist() if begin < t < times[-1]]
     t, evaluations, implicit = begin, 0, False
@@ -135,6 +136,7 @@ class _Stretch:
             message = solver.step()
             self.budget.spend(solver.nfev - before)
             self.t, self.y = solver.t, solver.y
+            self.budget.course.at(self.t)
             if solver.status == "failed":
                 if self.kind is not Radau or self.chosen is not None:
                     raise self._stopped(message or "the step size became too small")

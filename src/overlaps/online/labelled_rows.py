@@ -29,8 +29,6 @@ from ..interface.errors import NumericalError
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory, provenance
 
-MEASURED = "measured-moments"
-
 
 def by_equivalent(problem: Problem, theory: Callable[[Problem], Trajectory]) -> Trajectory:
     """What `theory` says of the linear equivalent of a problem with labelled rows, in terms of the rows."""

@@ -35,7 +35,7 @@ from ..compiled.functions import kept
 from ..problem.start import LIMIT
 
 if TYPE_CHECKING:
-    from .exact_mean import Linear
+    from .second_moments import Linear
 
 Array = NDArray[np.float64]
 DEGREE = 12  # of the polynomial for the power

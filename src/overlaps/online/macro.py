@@ -1,33 +1,38 @@
 """Macro: the limit N → ∞, an ordinary differential equation per eigenvalue of the input covariance.
 
 The equation is in `overlaps.online.motion`, or in moments of the covariance in `overlaps.online.moments`, and
-integrated by `overlaps.online.integration`. The whole solution is computed twice, with a looser tolerance and a coarser
-average the second time; their difference is the accuracy stated, and both are refined until it is as small as asked
-(`overlaps.trajectory.refinement`).
+integrated by `overlaps.online.integration`. The whole solution is computed twice, with a looser tolerance and an
+independent average the second time; their difference is the accuracy stated, and both are refined until it is as small
+as asked (`overlaps.trajectory.refinement`). Where averages are those of random points it is the mean of several
+solutions (`overlaps.averages.random_sets`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import DOP853
 
-from ..averages import ClosedForm, Method, SumForm, method_for
+from ..averages import ClosedForm, Method, SumForm, is_random, method_for
+from ..averages.random_sets import FEW, MANY, RandomPoints, half_width, more_points, set_of
 from ..interface.checks import grid, number
 from ..interface.errors import InputError, NumericalError, unknown
-from ..problem.network import Committee
+from ..network.architectures import Committee
 from ..problem.start import Start
 from ..problem.statement import Problem
 from ..trajectory.budget import Budget
 from ..trajectory.dataset import Trajectory, assemble, largest_overlap
 from ..trajectory.refinement import Goal, Stated, differences, largest_values, refined
-from .exact_mean import EXACT, solve_exact_mean
+from .class_covariances import CLASSES, solve_class_covariances
+from .classified_rows import by_classes
+from .component_levels import ComponentLevels
+from .exact_mean import EXACT, MEASURED, solve_exact_mean
 from .integration import Stopped, integrate
-from .labelled_rows import MEASURED, by_equivalent, measured_excess
+from .labelled_rows import by_equivalent, measured_excess
 from .moments import MomentHierarchy
 from .motion import EquationOfMotion
 from .rule_choice import RuleChoice
@@ -37,6 +42,7 @@ from .weak_mixture import WEAK, levels_serve, with_left_out
 Array = NDArray[np.float64]
 SYSTEMS: dict[str, type[EquationOfMotion]] = {"levels": EquationOfMotion, "moments": MomentHierarchy}
 CLOSED_EVALUATIONS, QUADRATURE_EVALUATIONS = 10**8, 60_000  # of a solution, where no number is named
+MORE_SETS = 2.5  # how much smaller the error of many sets of points is than that of a few
 LOOSEST = 1e-4  # tolerance of steps; that of the steps that judge them is thirty times as loose
 
 
@@ -52,24 +58,27 @@ def solve(
     budget: Budget,
 ) -> Trajectory:
     """The theory of a one-pass algorithm; see `overlaps.solve`."""
+    if problem.classifies_rows:
+        options = {"levels": levels, "accuracy": accuracy, "method": method, "system": system, "budget": budget}
+        return by_classes(problem, start, lambda same, begin: solve(same, begin, times, **options))
     if problem.learns_rows:
         if system == "auto":
             system = EXACT if problem.algorithm.draws_samples else "levels"
         if system == MEASURED:
-            if accuracy is not None or method != "auto":
-                name = "method" if accuracy is None else "accuracy"
-                raise InputError(f"{name}: {MEASURED} is a recursion without quadratures; leave {name} out")
-            extra = measured_excess(problem.data)
-            return by_equivalent(problem, lambda same: solve_exact_mean(same, start, grid(times), levels, extra))
+            if method != "auto":
+                raise InputError(f"method: {MEASURED} is a recursion without quadratures; leave method out")
+            t, excess = grid(times), measured_excess(problem.data)
+            return by_equivalent(
+                problem, lambda same: solve_exact_mean(same, start, t, levels, accuracy, budget, excess)
+            )
         options = {"levels": levels, "accuracy": accuracy, "method": method, "system": system, "budget": budget}
         return by_equivalent(problem, lambda equivalent: solve(equivalent, start, times, **options))
     if system == MEASURED:
         raise InputError(f"system: {MEASURED} are those of labelled rows; use Samples(X, y), or system='auto'")
     accuracy = None if accuracy is None else number("accuracy", accuracy, above=0)
     system = _system(problem, start, system, levels, accuracy)
-    result = _solved(
-        problem, start, grid(times), method_for(problem, start.u, method), system, levels, accuracy, budget
-    )
+    how = method_for(problem, start.u, method, accuracy or 0.0)
+    result = _solved(problem, start, grid(times), how, system, levels, accuracy, budget)
     result.data.attrs["system"] = system
     return result
 
@@ -86,7 +95,9 @@ def _solved(
 ) -> Trajectory:
     """The solution of one system of equations."""
     if system == EXACT:
-        return solve_exact_mean(problem, start, t, levels)
+        return solve_exact_mean(problem, start, t, levels, accuracy, budget)
+    if system == CLASSES:
+        return solve_class_covariances(problem, start, t, how, accuracy, budget)
     if system == STRONG:
         return solve_strong_mixture(problem, start, t, how, accuracy, budget)
     student = problem.student
@@ -99,17 +110,22 @@ def _solved(
     # a quadrature with a kink in it makes the right-hand side jump, and the solver's steps endless
     budget.at_most(CLOSED_EVALUATIONS if isinstance(how, ClosedForm) else QUADRATURE_EVALUATIONS)
     equation = _Equation(problem, start, t, SYSTEMS[system], levels, budget)
-    return with_left_out(refined(equation.attempts(how, goal), goal, budget), problem, start, accuracy)
+    result = refined(equation.attempts(how, goal), goal, budget)
+    return with_left_out(result, problem, start, accuracy) if problem.data.mixture_strength(start.size) else result
 
 
 def _system(problem: Problem, start: Start, system: str, levels: bool, accuracy: float | None) -> str:
     """The system of equations that was asked for, or the one that serves; refused where it does not."""
     problem.data.check_theory(start.size)
-    if not isinstance(system, str) or system not in ("auto", EXACT, STRONG, *SYSTEMS):
-        raise unknown("system", str(system), ["auto", EXACT, MEASURED, STRONG, *SYSTEMS])
+    if not isinstance(system, str) or system not in ("auto", EXACT, STRONG, CLASSES, *SYSTEMS):
+        raise unknown("system", str(system), ["auto", EXACT, MEASURED, STRONG, CLASSES, *SYSTEMS])
+    if not problem.data.one_covariance:
+        return _of_own_covariances(problem, system, levels)
+    if system == CLASSES:
+        raise InputError(f"system: {CLASSES} is for GaussianClasses; use system='levels'")
     strength = problem.data.mixture_strength(start.size)
     if system == "auto":
-        system = "levels" if levels_serve(problem, start, accuracy) else STRONG
+        system = "levels" if strength == 0 or levels_serve(problem, start, accuracy) else STRONG
     if system == "levels" and strength > WEAK:
         raise InputError(
             f"system: components of this latent differ too much for one covariance (strength {strength:.2g}, at most "
@@ -119,6 +135,25 @@ def _system(problem: Problem, start: Start, system: str, levels: bool, accuracy:
         instead = "leave levels out" if system == STRONG else "use system='levels'"
         raise InputError(f"levels: the {system} equations do not follow them; {instead}")
     return system
+
+
+def _of_own_covariances(problem: Problem, system: str, levels: bool) -> str:
+    """The system for components that have covariances of their own: levels where these share an eigenbasis."""
+    if system == "auto":
+        system = "levels" if problem.data.commuting else CLASSES
+    if system == "levels" and not problem.data.commuting:
+        raise InputError(f"system: covariances that do not commute share no levels; use system='{CLASSES}'")
+    if system not in ("levels", CLASSES):
+        raise InputError(f"system: the {system} equations take one covariance for all components; use system='auto'")
+    if levels and system == CLASSES:
+        raise InputError(f"levels: the {CLASSES} equations do not follow them; leave levels out")
+    return system
+
+
+def equation_of_levels(problem: Problem, start: Start, method: Method) -> EquationOfMotion:
+    """The equation of motion of the levels of a problem, with one covariance for all components or one for each."""
+    kind = EquationOfMotion if problem.data.one_covariance else ComponentLevels
+    return kind(problem, start, method)
 
 
 class Attempt(NamedTuple):
@@ -141,6 +176,8 @@ class _Equation:
     budget: Budget
 
     def motion(self, how: Method) -> EquationOfMotion:
+        if self.system is EquationOfMotion:
+            return equation_of_levels(self.problem, self.start, how)
         return self.system(self.problem, self.start, how)
 
     def attempt(self, how: Method, rtol: float, steps: type | None = None, parts: int = 1) -> Attempt:
@@ -153,59 +190,93 @@ class _Equation:
 
         Averages in closed form have no error, so that a solution is judged by the one before.
         """
+        if is_random(how):
+            yield from self._over_sets(how, goal)
+            how = method_for(self.problem, self.start.u, "quadrature")  # of few fields panels may reach more
+            if is_random(how):
+                return
         closed = how.finer() is None and (isinstance(how, ClosedForm) or (isinstance(how, SumForm) and how.exact))
-        least = 1e-4 if how.jumps else 1e-13
+        least = 1e-13
         rtol = min(max(least, goal.aim / (300 if isinstance(how, ClosedForm) else 10)), LOOSEST)
         choice = RuleChoice(self.problem, self.motion(how), goal)
         how = choice.at_start(how, self.start)
         first, steps, parts = rtol, None, 1
-        others, before = self._judges(how, rtol), np.inf
+        other, before = self._judge(how, rtol), np.inf
         while True:
             parts *= 2
             fine = self.attempt(how, rtol, steps, parts)
             least_error = max(rtol, choice.fit_error(how, fine.states))
-            stated = self._stated(fine.result, [other.result for other in others], least_error, 1 if closed else 2)
+            stated = self._stated(fine.result, other.result, least_error, 1 if closed else 2)
             yield stated
             better = choice.after(how, fine.states, stated.reached)
             exhausted = better is None or (better is how and rtol <= least)
-            # refining does not help; but between random points, which have no gain to keep, one comparison says little
-            helpless = stated.reached > before / how.gain and (how.gain > 1 or better is None)
-            if better is None or exhausted or helpless:
+            if better is None or exhausted or stated.reached > before / how.gain:  # refining does not help
                 if stated.reached <= goal.accept or not fine.implicit:
                     return
                 # implicit steps round differently for equal students, who part on a saddle; explicit ones keep them
                 # equal
                 steps, rtol, before = DOP853, first, np.inf
-                others = self._judges(how, rtol, steps)
+                other = self._judge(how, rtol, steps)
                 continue
             before, how, rtol = stated.reached, better, max(least, rtol / 30)
-            others = [fine] if closed else self._judges(how, rtol, steps)
+            other = fine if closed else self._judge(how, rtol, steps)
 
-    def _judges(self, how: Method, rtol: float, steps: type | None = None) -> list[Attempt]:
-        """Solutions by looser steps and independent averages: one, or three where points are random.
+    def _judge(self, how: Method, rtol: float, steps: type | None = None) -> Attempt:
+        """A solution by looser steps and independent averages."""
+        return self.attempt(how.check(), 30 * rtol, steps)
 
-        Random points err by chance, and may agree by chance: three sets of fewer points all do once in a hundred times.
+    def _over_sets(self, how: RandomPoints, goal: Goal) -> Iterator[Stated]:
+        """Means of solutions by independent sets of random points, of more sets and then of more points.
+
+        The error is that of the mean, and what looser steps change in one of the solutions.
         """
-        rules = [how.check()]
-        if how.gain <= 1:
-            rules = [how.coarser().check(), how.coarser().coarser(), how.coarser().coarser().check()]
-        return [self.attempt(rule, 30 * rtol, steps) for rule in rules]
+        rtol = min(max(1e-4 if how.jumps else 1e-13, goal.aim / 10), LOOSEST)
+        better = more_points(how, how.default_accuracy / goal.aim) or how
+        while better is not None:
+            how = better
+            loose = self.attempt(set_of(how, 0), 10 * rtol)
+            solved: list[Trajectory] = []
+            reached = np.inf
+            for sets in (FEW, MANY):
+                solved += [self.attempt(set_of(how, i), rtol).result for i in range(len(solved), sets)]
+                stated = self._mean(solved, loose.result, rtol, set_of(how, 0).name)
+                yield stated
+                reached = stated.reached
+                if reached > MORE_SETS * goal.aim:
+                    break
+            better = more_points(how, max(2.0, reached / goal.aim))
 
-    def _stated(self, fine: Trajectory, others: list[Trajectory], least: float, factor: int) -> Stated:
-        """A solution, with a multiple of its largest difference from others as its error.
+    def _mean(self, solved: list[Trajectory], loose: Trajectory, least: float, points: str) -> Stated:
+        """The mean of solutions by independent sets of points, the first of which was also solved with loose steps."""
+        first = solved[0]
+        data = first.data.copy(deep=True)
+        for name, part in data.data_vars.items():
+            if "time" in part.dims:
+                data[name].values[:] = np.mean([one.data[name].values for one in solved], axis=0)
+        data.attrs["averages"] = f"{len(solved)} times {points}"
+        result = self._counted(replace(first, data=data))
+        steps, sizes = differences(first, loose), largest_values(result)
+        errors = {
+            name: half_width(np.array([one.data[name].values[0] for one in solved])).reshape(first.time.size, -1).max(1)
+            for name in sizes
+        }
+        return Stated(result, {n: np.maximum(errors[n] + steps[n], least * sizes[n]) for n in sizes}, sizes)
+
+    def _stated(self, fine: Trajectory, other: Trajectory, least: float, factor: int) -> Stated:
+        """A solution, with a multiple of its largest difference from another as its error.
 
         least: what is stated at least, relative. factor: two where averages may be off on both sides by about the same.
         """
-        budget = self.budget
-        fine.data.attrs["cost"] = f"{budget.spent} evaluations of the averages, {budget.elapsed:.2g} s"
-        sizes = largest_values(fine)
-        apart = [differences(fine, other) for other in others]
-        # where all take the same few long steps their difference says nothing: never claim more than the tolerance
-        errors = {
-            name: np.maximum(factor * np.max([one[name] for one in apart], axis=0), least * size)
-            for name, size in sizes.items()
-        }
+        sizes, moved = largest_values(self._counted(fine)), differences(fine, other)
+        # where both take the same few long steps their difference says nothing: never claim more than the tolerance
+        errors = {name: np.maximum(factor * moved[name], least * size) for name, size in sizes.items()}
         return Stated(fine, errors, sizes)
+
+    def _counted(self, result: Trajectory) -> Trajectory:
+        """A solution that says what was spent until it was found."""
+        cost = f"{self.budget.spent} evaluations of the averages, {self.budget.elapsed:.2g} s"
+        result.data.attrs["cost"] = cost
+        return result
 
 
 def attempt(
@@ -230,7 +301,12 @@ def attempt(
                 np.array([np.moveaxis(q, -1, 0) for q, _, _ in weights])[None],
                 np.array([np.moveaxis(a, -1, 0) for _, a, _ in weights])[None],
             )
-        return assemble("macro", problem, start, at, Q, R, m, v, motion.method, levels=blocks, cost=cost)
+        own = None
+        if isinstance(motion, ComponentLevels):
+            own = np.array([motion.covariances(y) for y in states])[None]
+        return assemble(
+            "macro", problem, start, at, Q, R, m, v, motion.method, levels=blocks, covariances=own, cost=cost
+        )
 
     try:
         with np.errstate(all="ignore"):  # trial steps may overflow; accepted ones are checked

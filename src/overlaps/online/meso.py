@@ -4,12 +4,12 @@ For Gaussian inputs the overlaps are a closed Markov chain. In level b, with n_b
 directions (teachers, means) and the R = J K rows of the students (weights, and velocities where the algorithm has them)
 in an orthonormal frame of the space they span: rows of coordinates C with C Cᵀ their inner products. An input has
 coordinates √ω_b z, z ~ N(0, I), in that frame, plus those of its mean, and a part outside it. (In a mixture ω_b is
-multiplied by the variance s_c of the component.) One step is
+that of the component, ω_cb; components that share no eigenbasis have no levels, and no chain of this kind.) One step is
 
     r ← L r − (p/N) ⟨δ x⟩
 
 see `overlaps.algorithms.update`. Outside the frame the sum of a batch, Σ_i δ_i x_i, has rows of inner products that are
-a Wishart matrix: ω_b C T Tᵀ Cᵀ with C Cᵀ = Σ_i s_{c_i} δ_i δ_iᵀ and Bartlett's lower-triangular T, whose entries are
+a Wishart matrix: C T Tᵀ Cᵀ with C Cᵀ = Σ_i ω_{c_i b} δ_i δ_iᵀ and Bartlett's lower-triangular T, whose entries are
 standard normal below the diagonal and χ(n_b − R − F − k) on it; for one sample and K rows that is a single new
 direction of length √ω_b ρ with ρ² ~ χ²(n_b − K − F). After the step the frame has up to K directions too many; plane
 rotations fold them back. Fixed directions come first, so that their coordinates never change, and only the R × R
@@ -33,9 +33,10 @@ from ..interface.errors import InputError, unknown
 from ..problem.start import Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
+from ..trajectory.finished_runs import FinishedRuns
 from .draws import component
 from .labelled_rows import by_equivalent
-from .recording import Recorded, Run
+from .recording import Measure, Recorded, Run
 from .runs import record, refuse_kernels
 from .steps import move_readout
 
@@ -48,7 +49,8 @@ class Frame(NamedTuple):
     fixed: (B, F, R+F) coordinates of the fixed directions, which never change.
     span: (B, R, R+F) those of the students; in a large level only along the fixed directions.
     residual: (B, R, R+K) in a large level the other R coordinates of the students, lower triangular, and workspace.
-    width: (B,) coordinates in use; rest: (B,) dimensions outside the frame; root: (B,) √ω.
+    width: (B,) coordinates in use; rest: (B,) dimensions outside the frame.
+    root: (components, B) standard deviation of a coordinate.
     """
 
     fixed: Array
@@ -62,12 +64,11 @@ class Frame(NamedTuple):
 class Chance(NamedTuple):
     """What is drawn for a sample besides its noise, and the teacher's readout u (M,).
 
-    cumulative, spread, labels: (components,), see `Components`; means: how many components have one; noise: standard
+    cumulative, labels: (components,), see `Components`; means: how many components have one; noise: standard
     deviation of what is added to the teacher's output.
     """
 
     cumulative: Array
-    spread: Array
     labels: NDArray[np.int64]
     means: int
     noise: float
@@ -125,7 +126,7 @@ def _draw(chance, frame, c, z, outside, lam, nu, rng):  # pragma: no cover - com
     nu[:] = 0.0
     for b in range(B):
         n = width[b]
-        noisy = root[b] * chance.spread[c]
+        noisy = root[c, b]
         for j in range(n):
             z[b, j] = noisy * rng.standard_normal()
         common = F if rest[b] > 0 else n
@@ -222,7 +223,7 @@ def _batches(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no co
     lam, nu, dlam, dv = np.empty(K), np.empty(chance.u.size), np.empty(K), np.empty(K)
     z, total_dv, moved = np.empty((B, R + F + 1)), np.empty(K), np.empty(J)
     inside, outside = np.empty((B, K, R + F)), np.zeros((K, K))
-    H, C, T = np.empty((K, K)), np.empty((K, K)), np.empty((K, K))
+    H, C, T = np.empty((B, K, K)), np.empty((K, K)), np.empty((K, K))
     for s in range(len(step.pull)):
         inside[:] = 0.0
         H[:] = 0.0
@@ -234,18 +235,18 @@ def _batches(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no co
             kernel(lam, nu, chance.labels[c], v[0], chance.u, shift, dlam, dv)
             for k in range(K):
                 total_dv[k] += dv[k] / batch
-                for l in range(K):
-                    H[k, l] += chance.spread[c] ** 2 * dlam[k] * dlam[l]
                 for b in range(B):
+                    for l in range(K):
+                        H[b, k, l] += frame.root[c, b] ** 2 * dlam[k] * dlam[l]
                     for j in range(frame.width[b]):
                         inside[b, k, j] += dlam[k] * z[b, j]
-        _root(H, C)
         keep, pull = step.keep[s], step.pull[s] / (size * batch)
         for b in range(B):
             if frame.rest[b] == 0:
                 n = frame.width[b]
                 _move(frame.span[b, :, :n], keep, pull, inside[b, :, :n], moved)
                 continue
+            _root(H[b], C)
             new = min(K, frame.rest[b])
             for k in range(K):  # Bartlett's factor of the inner products of what is outside the frame
                 for l in range(K):
@@ -258,7 +259,7 @@ def _batches(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no co
                 for l in range(K):
                     outside[k, l] = 0.0
                     for i in range(k + 1):
-                        outside[k, l] += frame.root[b] * C[k, i] * T[i, l]
+                        outside[k, l] += C[k, i] * T[i, l]
             X = frame.residual[b]
             _move(frame.span[b, :, :F], keep, pull, inside[b, :, :F], moved)
             _move(X[:, :R], keep, pull, inside[b, :, F : F + R], moved)
@@ -296,7 +297,7 @@ class Chain:
 
     rng: np.random.Generator
     observations: list[dict[str, Array]]
-    measures = ()
+    measures: dict[str, Measure] = {}  # noqa: RUF012 - never written to
     chunk = 50_000  # steps between two reports of progress, when divergence is looked for
 
     def __init__(self, problem: Problem, start: Start) -> None:
@@ -325,7 +326,7 @@ class Chain:
                 span[b, :K, :n] = rows[F:]
         # two functions, since a first answer waits for the one that it needs to be compiled
         self.take_steps = _single if self.update.batch == 1 and J == 1 else _batches
-        self.frame = Frame(fixed, span, residual, width, rest, np.sqrt(start.eigenvalues))
+        self.frame = Frame(fixed, span, residual, width, rest, problem.data.standard_deviations(start.eigenvalues))
         self.done = 0
 
     def copy_with(self, rng: np.random.Generator) -> Chain:
@@ -361,12 +362,18 @@ def sample(
     method: str,
     levels: bool,
     kernels: bool,
+    kept: FinishedRuns | None,
     progress: bool,
 ) -> Trajectory:
     """Runs of the overlap chain of a one-pass algorithm; see `overlaps.sample`."""
     refuse_kernels(kernels)
+    if problem.classifies_rows:
+        raise InputError(
+            "data: theory takes each class of rows as a Gaussian with a covariance of its own, which share no "
+            "eigenbasis, so that no finite set of overlaps is a chain; use train or solve"
+        )
     if problem.learns_rows:
-        options = {"method": method, "levels": levels, "kernels": kernels, "progress": progress}
+        options = {"method": method, "levels": levels, "kernels": kernels, "kept": kept, "progress": progress}
         return by_equivalent(problem, lambda equivalent: sample(equivalent, start, times, runs, seed, **options))
     if start.size is None:
         raise InputError("start: meso needs a size; pass size= to Start.from_overlaps, or use draw")
@@ -375,13 +382,23 @@ def sample(
             "data: the inputs of a hidden manifold are not Gaussian, and the overlap chain needs Gaussian inputs; "
             "use train, or solve for the Gaussian-equivalent theory"
         )
+    if not problem.data.commuting:
+        raise InputError(
+            "data: covariances that do not commute share no eigenbasis, so that no finite set of overlaps is a chain "
+            "of its own; use train, whose step costs N² for such inputs, or solve"
+        )
     if not isinstance(method, str) or method not in ("exact", "diffusion"):
         raise unknown("method", str(method), ["exact", "diffusion"])
     if method == "diffusion":
+        if not problem.data.one_covariance:
+            raise InputError(
+                "method: the diffusion takes one covariance for all components, times a variance of each; use "
+                "method='exact'"
+            )
         from .diffusion import Diffusion
 
         run: Run = Diffusion(problem, start)
     else:
         run = Chain(problem, start)
     scale = "meso" if method == "exact" else "diffusion"
-    return record(scale, run, problem, start, times, runs, seed, levels=levels, progress=progress)
+    return record(scale, run, problem, start, times, runs, seed, levels=levels, kept=kept, progress=progress)

@@ -1,12 +1,13 @@
 """Micro: the training run itself, with weights, at size N.
 
-    x = μ_c + √(s_c ω) z,  λ = W x/√N,  ν = B x/√N,    r ← L r − p ⟨δ xᵀ⟩/√N
+    x = μ_c + √ω_c z,  λ = W x/√N,  ν = B x/√N,    r ← L r − p ⟨δ xᵀ⟩/√N
 
 with the rows r = W, or W and velocities, and the matrices L, p of `overlaps.algorithms.update`; z is standard normal
-and, in a mixture, c drawn by the weights of the components (otherwise μ = 0, s = 1). For `Samples` x is one of the
+and, in a mixture, c drawn by the weights of the components (otherwise μ = 0). For `Samples` x is one of the
 rows, each equally likely, and the error is the mean over all. On a `HiddenManifold` x = f(u) is made of a block of
 latents C by one matrix product, U = C F/√D, and ν = B C/√D; the error is the Gaussian average for the fields that the
-weights have given each component. How steps are taken: `overlaps.online.steps`.
+weights have given each component. The inputs of `GaussianClasses` are drawn in blocks as well, x = μ_c + Σ_c^½ z, at
+a cost of N² each. How steps are taken: `overlaps.online.steps`.
 """
 
 from __future__ import annotations
@@ -20,18 +21,20 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..averages import ClosedForm, LossQuadrature, method_for
+from ..averages.decisions import by_label, shares_of_rows
 from ..interface.checks import grid
-from ..interface.errors import InputError
+from ..interface.errors import InputError, shown
 from ..problem.start import Start, block_overlaps, fixed_rows
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
-from .recording import Observed, Recorded
+from ..trajectory.finished_runs import FinishedRuns
+from .recording import Measure, Observed, Recorded
 from .runs import record, refuse_kernels
 from .steps import BLOCK, Sampler, Task, blocked, direct, given, mean_loss, redraw
 from .strong_mixture import latent_inputs
 
 Array = NDArray[np.float64]
-BLOCKED_FROM = 40  # student units from which blocks are a third faster or so (make bench measures it)
+BLOCKED_FROM = 80  # student units from which blocks are faster by 1.3 at all sizes (make bench measures it)
 AHEAD = 128  # inputs of a hidden manifold made by one matrix product
 
 
@@ -86,16 +89,21 @@ class Weights:
         self.fixed = self.turned(fixed_rows(data.teacher_rows(start.teacher, N), start.means))
         self.dimensions = start.dimensions
         rows = data.table
-        root = np.repeat(np.sqrt(start.eigenvalues), start.dimensions)
-        cumulative, spread, labels = data.components.drawn
-        labels = labels if data.targets is None else data.targets  # of components, or of rows
-        self.sampler = Sampler(
-            cumulative, spread, labels, start.means, root, np.empty((0, N)) if rows is None else rows
-        )
+        root = np.zeros((1, N))
+        if rows is None and data.matrices is None:
+            root = np.repeat(data.standard_deviations(start.eigenvalues), start.dimensions, axis=1)
+        cumulative, labels = data.components.drawn
+        targets = problem.row_targets
+        labels = labels if targets is None else targets  # of components, or of rows
+        self.sampler = Sampler(cumulative, labels, start.means, root, np.empty((0, N)) if rows is None else rows)
         read = slice(0 if problem.learns_rows else None)  # labels take the place of what a teacher says
         self.task = Task(start.teacher[read], start.u[read], problem.label_noise)
         self.value = None if rows is None else problem.value
-        self.measures: tuple[str, ...] = () if self.value is None else ("error",)
+        self.measures: dict[str, Measure] = {} if self.value is None else {"error": Measure()}
+        if problem.classifies_rows:
+            classes = problem.class_targets.size
+            self.measures["misclassified"] = Measure()
+            self.measures["confusion"] = Measure(("class", "decision"), (classes, classes))
         self.problem, self.start, self.observer = problem, start, observer
         self.observed_steps = observed_steps
         self.done = 0
@@ -123,7 +131,7 @@ class Weights:
         if len(sampler.rows):
             drawn = rng.integers(0, len(sampler.rows), size=count)
             return sampler.rows[drawn], sampler.labels[drawn if len(sampler.labels) > 1 else np.zeros_like(drawn)]
-        X, labels = np.empty((count, sampler.root.size)), np.empty(count, sampler.labels.dtype)
+        X, labels = np.empty((count, sampler.root.shape[1])), np.empty(count, sampler.labels.dtype)
         redraw(sampler, self.task.noise, rng, X, labels)
         return X, labels
 
@@ -137,28 +145,49 @@ class Weights:
         """Go to each of these steps and record the overlaps there, and the error where it is that of real samples."""
         K, F, B, n = self.W.shape[1], len(self.fixed), self.dimensions.size, steps.size
         Q, A, V = np.empty((n, B, K, K)), np.empty((n, B, K, F)), np.empty((n, K))
-        measured = {name: np.empty(n) for name in self.measures}
+        measured = {name: np.empty((n, *of.shape)) for name, of in self.measures.items()}
+        covariances: list[Array] = []
         for i, stop in enumerate(steps):
             self.advance(int(stop) - self.done)
             Q[i], A[i], _ = block_overlaps(self.turned(self.W[0]), self.fixed, self.dimensions)
             V[i] = self.v[0]
             if self.run_observer is not None and int(stop) in self.observed_steps:
                 self.observations.append(self.run_observer.observe(self.W[0], self.v[0]))
-            for name in self.measures:
-                measured[name][i] = self.measure(name)
-        return Recorded(Q, A, V, measured)
+            if self.measures:
+                for name, value in self.measure().items():
+                    measured[name][i] = value
+            own = self.field_covariances()
+            if own is not None:
+                covariances.append(own)
+        return Recorded(Q, A, V, measured, np.array(covariances) if covariances else None)
 
-    def measure(self, name: str) -> float:
-        """The error, which is the mean of the loss over all rows."""
-        return self.mean_loss(self.sampler.rows, self.sampler.labels)
+    def field_covariances(self) -> Array | None:
+        """Covariances of the fields in each component, (P, K+M, K+M), where overlaps of levels do not tell them."""
+        return None
+
+    @property
+    def tested(self) -> tuple[Array, NDArray[Any]]:
+        """Rows that the run is measured on, (rows, N), and their targets (rows,), or one for all."""
+        return self.sampler.rows, self.sampler.labels
+
+    def measure(self) -> dict[str, float | Array]:
+        """The error, which is the mean of the loss over all rows, and of classes how they are taken for each other."""
+        rows, labels = self.tested
+        found: dict[str, float | Array] = {"error": self.mean_loss(rows, labels)}
+        if self.problem.classifies_rows:
+            at = rows, labels, self.problem.class_targets, self.v[0], self.task.u
+            shares = shares_of_rows(self.problem.decision, self.W[0], self.task.B, *at)
+            found["misclassified"] = float(1 - np.trace(shares))
+            found["confusion"] = by_label(shares)
+        return found
 
     def mean_loss(self, rows: Array, labels: NDArray[Any]) -> float:
         """Mean of the loss over rows (rows, N) with labels (rows,), or one label for all."""
         return mean_loss(self.value, self.W[0], self.task.B, rows, labels, self.v[0], self.task.u)
 
 
-class HiddenWeights(Weights):
-    """One training run on a hidden manifold."""
+class DrawnAhead(Weights):
+    """One training run whose inputs are drawn ahead, a block of them by matrix products."""
 
     def __init__(
         self,
@@ -169,22 +198,28 @@ class HiddenWeights(Weights):
     ) -> None:
         super().__init__(problem, start, observer, observed_steps)
         _, K, N = self.W.shape
-        self.realised = latent_inputs(problem).at(N)
-        self.how = method_for(problem, start.u)
-        self.measures = ("error",) if problem.data.has_means else ()
         batch = self.update.batch
         self.block_size = -(-AHEAD // batch) * batch  # whole batches
-        self.chunk = min(100_000, max(AHEAD, 100_000_000 // (batch * N * (self.realised.D + 2 * K))))
+        self.chunk = min(100_000, max(AHEAD, 100_000_000 // (batch * N * (self.products + 2 * K))))
+
+    @property
+    def products(self) -> int:
+        """Products of numbers that a coordinate of an input takes."""
+        raise NotImplementedError
+
+    def draw_block(self, rng: np.random.Generator, count: int) -> tuple[Array, Array, NDArray[Any]]:
+        """Inputs (count, N), fields of the teacher (count, M) and labels (count,)."""
+        raise NotImplementedError
 
     def copy_with(self, rng: np.random.Generator) -> Weights:
         new = super().copy_with(rng)
-        assert isinstance(new, HiddenWeights)
+        assert isinstance(new, DrawnAhead)
         new.block, new.used = new._block(rng), 0
         return new
 
-    def _block(self, rng: np.random.Generator) -> tuple[Array, Array, NDArray[np.int64], Array]:
+    def _block(self, rng: np.random.Generator) -> tuple[Array, Array, NDArray[Any], Array]:
         """Inputs, teacher fields, labels and noise on the targets of the next steps."""
-        X, Y, labels = self.realised.draw(rng, self.block_size, self.task.B)
+        X, Y, labels = self.draw_block(rng, self.block_size)
         shifts = (
             self.task.noise * rng.standard_normal(self.block_size) if self.task.noise else np.zeros(self.block_size)
         )
@@ -209,12 +244,62 @@ class HiddenWeights(Weights):
         blocks = [self._block(rng) for _ in range(-(-count // self.block_size))]
         return np.concatenate([b[0] for b in blocks])[:count], np.concatenate([b[2] for b in blocks])[:count]
 
-    def measure(self, name: str) -> float:
+
+class HiddenWeights(DrawnAhead):
+    """One training run on a hidden manifold."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        start: Start,
+        observer: Observer | None = None,
+        observed_steps: frozenset[int] = frozenset(),
+    ) -> None:
+        assert start.student is not None
+        self.realised = latent_inputs(problem).at(start.student.shape[1])
+        super().__init__(problem, start, observer, observed_steps)
+        self.how = method_for(problem, start.u)
+        self.measures = {"error": Measure()} if problem.data.has_means else {}
+
+    @property
+    def products(self) -> int:
+        return self.realised.D
+
+    def draw_block(self, rng: np.random.Generator, count: int) -> tuple[Array, Array, NDArray[Any]]:
+        return self.realised.draw(rng, count, self.task.B)
+
+    def measure(self) -> dict[str, float | Array]:
         """The error, as Gaussian average of the loss for the fields that the weights have given each component."""
         assert isinstance(self.how, (ClosedForm, LossQuadrature))
         parts = self.realised.parts
         C, means = parts.fields(self.W[0], self.task.B)
-        return float(parts.weights @ [averages.error for averages in self.how.each(C, self.v[0], means)])
+        each = [averages.error for averages in self.how.each(C, self.v[0], means)]
+        return {"error": float(parts.weights @ each)}
+
+
+class ClassWeights(DrawnAhead):
+    """One training run on Gaussian classes, whose inputs are Σ_c^½ z + μ_c."""
+
+    def __init__(
+        self,
+        problem: Problem,
+        start: Start,
+        observer: Observer | None = None,
+        observed_steps: frozenset[int] = frozenset(),
+    ) -> None:
+        self.classes: Any = problem.data
+        super().__init__(problem, start, observer, observed_steps)
+
+    @property
+    def products(self) -> int:
+        return self.classes.size
+
+    def draw_block(self, rng: np.random.Generator, count: int) -> tuple[Array, Array, NDArray[Any]]:
+        X, drawn = self.classes.draw_inputs(rng, count)
+        return X, X @ self.task.B.T / np.sqrt(self.classes.size), self.classes.components.labels[drawn]
+
+    def field_covariances(self) -> Array:
+        return self.classes.field_covariances(np.concatenate([self.W[0], self.task.B]))
 
 
 def train(
@@ -227,6 +312,7 @@ def train(
     levels: bool,
     kernels: bool,
     observe: Observer | None,
+    kept: FinishedRuns | None,
     progress: bool,
 ) -> Trajectory:
     """Training runs of a one-pass algorithm; see `overlaps.train`."""
@@ -245,14 +331,18 @@ def train(
             f"error is the Gaussian average of these weights, which is not that of the inputs: {error}", stacklevel=4
         )
     kind = HiddenWeights if problem.data.reads_latent else Weights
+    if problem.data.matrices is not None:
+        kind = ClassWeights
     run = kind(problem, start, observe, observed_steps)
-    return record("micro", run, problem, start, times, runs, seed, levels=levels, progress=progress, observed=observed)
+    return record(
+        "micro", run, problem, start, times, runs, seed, levels=levels, kept=kept, progress=progress, observed=observed
+    )
 
 
 def _observed(observe: Observer, problem: Problem, start: Start, times: Array) -> tuple[Observed, frozenset[int]]:
     """Times and dimensions of what is observed, and the steps at which it is."""
     if not (hasattr(observe, "begin") and hasattr(observe, "variables") and hasattr(observe, "times")):
-        raise InputError(f"observe: expected an observer such as overlaps.spectra.Observer(), got {observe!r:.80}")
+        raise InputError(f"observe: expected an observer such as overlaps.spectra.Observer(), got {shown(observe)}")
     at = times if observe.times is None else grid(observe.times)
     absent = at[~np.isin(at, times)]
     if absent.size:

@@ -27,7 +27,7 @@ from .motion import Constants, EquationOfMotion, move_levels
 
 Array = NDArray[np.float64]
 MOST = 30  # levels, of any spectrum: spares the condition number of a large matrix
-WORST = 1e14  # condition number up to which totals keep seven digits (tests measure it)
+WORST = 1e14  # condition number up to which totals keep six digits (tests measure it)
 
 
 class MomentHierarchy(EquationOfMotion):

@@ -10,7 +10,8 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ..problem.start import LIMIT, Start
+from ..data.inputs import Shared
+from ..problem.start import LIMIT, Start, joined
 
 Array = NDArray[np.float64]
 Steps = NDArray[np.int64]
@@ -19,19 +20,28 @@ Steps = NDArray[np.int64]
 class Recorded(NamedTuple):
     """Overlaps of a run at some steps: Q (steps, levels, K, K), A (steps, levels, K, M+P), v (steps, K).
 
-    measured: further variables that runs measure themselves, (steps,) each; the error is one of them unless it follows
-        from the overlaps.
+    measured: further variables that runs measure themselves, (steps, …) each; the error is one of them unless it
+        follows from the overlaps.
+    covariances: of the fields in each component, (steps, components, K+M, K+M), where overlaps do not tell them.
     """
 
     Q: Array
     A: Array
     v: Array
     measured: dict[str, Array] = {}  # noqa: RUF012 - of a named tuple, never written to
+    covariances: Array | None = None
 
     @property
     def bounded(self) -> NDArray[np.bool_]:
         """For each step, whether all overlaps are below the limit (and not NaN)."""
         return (np.abs(self.Q).reshape(len(self.Q), -1).max(1) < LIMIT) & (np.abs(self.v).max(1) < LIMIT)
+
+
+class Measure(NamedTuple):
+    """Dimensions and shape of what a run measures at a step; of a number both are empty."""
+
+    dims: tuple[str, ...] = ()
+    shape: tuple[int, ...] = ()
 
 
 class Observed(NamedTuple):
@@ -45,12 +55,12 @@ class Run(Protocol):
     """One run: it goes to given steps and records its overlaps there.
 
     chunk: about how many steps it takes between two reports of its progress.
-    measures: names of the variables that it measures; an error that is not among them follows from the overlaps.
+    measures: the variables that it measures; an error that is not among them follows from the overlaps.
     observations: what it has observed besides, one set of arrays for each observed time so far.
     """
 
     chunk: int
-    measures: tuple[str, ...]
+    measures: dict[str, Measure]
     observations: list[dict[str, Array]]
 
     def copy_with(self, rng: np.random.Generator) -> Run:
@@ -113,12 +123,22 @@ class Records:
     What has not been recorded is NaN.
     """
 
-    def __init__(self, start: Start, runs: int, stops: int, levels: bool, measured: tuple[str, ...]) -> None:
+    def __init__(
+        self, start: Start, runs: int, stops: int, levels: bool, measured: dict[str, Measure], data: Shared
+    ) -> None:
         (B, K, F), M = start.A.shape, start.u.size
+        self.T = start.T
+        # components whose covariances are no multiples of each other have fields of their own
+        self.by_level: Array | None = None
+        self.covariances: Array | None = None
+        if not data.one_covariance:
+            self.by_level = data.component_eigenvalues if data.commuting else None  # type: ignore[attr-defined]
+            P = data.components.weights.size  # type: ignore[attr-defined]
+            self.covariances = np.full((runs, stops, P, K + M, K + M), np.nan)
         self.omega, self.teacher_weights = start.eigenvalues, start.seen
         self.Q, self.R, self.m = (np.full((runs, stops, K, n), np.nan) for n in (K, M, F - M))
         self.v = np.full((runs, stops, K), np.nan)
-        self.measured = {name: np.full((runs, stops), np.nan) for name in measured}
+        self.measured = {name: np.full((runs, stops, *of.shape), np.nan) for name, of in measured.items()}
         self.Q_levels = np.full((runs, stops, B, K, K), np.nan) if levels else None
         self.A_levels = np.full((runs, stops, B, K, F), np.nan) if levels else None
 
@@ -129,10 +149,33 @@ class Records:
         self.R[run, at] = np.einsum("b,tbij->tij", self.teacher_weights, recorded.A[:count, :, :, :M])
         self.m[run, at] = recorded.A[:count, :, :, M:].sum(1)
         self.v[run, at] = recorded.v[:count]
+        if self.covariances is not None:
+            found = recorded.covariances
+            if found is None:
+                assert self.by_level is not None
+                gram = joined(recorded.Q, recorded.A[..., :M], self.T)
+                found = np.einsum("cb,tbij->tcij", self.by_level, gram)
+            self.covariances[run, at] = found[:count]
         for name, values in self.measured.items():
             values[run, at] = recorded.measured[name][:count]
         if self.Q_levels is not None and self.A_levels is not None:
             self.Q_levels[run, at], self.A_levels[run, at] = recorded.Q[:count], recorded.A[:count]
+
+    @property
+    def _arrays(self) -> dict[str, Array]:
+        levels = {"Q_levels": self.Q_levels, "A_levels": self.A_levels}
+        arrays = {"Q": self.Q, "R": self.R, "m": self.m, "v": self.v, **self.measured}
+        own = {"covariances": self.covariances, **levels}
+        return {**arrays, **{name: values for name, values in own.items() if values is not None}}
+
+    def row(self, run: int) -> dict[str, Array]:
+        """Everything that a run has recorded."""
+        return {name: values[run] for name, values in self._arrays.items()}
+
+    def restore(self, run: int, row: dict[str, Array]) -> None:
+        """Record what `row` has given."""
+        for name, values in self._arrays.items():
+            values[run] = row[name]
 
     @property
     def finished(self) -> int:

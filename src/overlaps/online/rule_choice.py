@@ -65,8 +65,8 @@ class RuleChoice:
 
     def at_start(self, how: Method, start: Start) -> Method:
         """The cheapest rule that serves at the start; refused where rules do not converge, as at an unknown kink."""
-        if isinstance(how, ClosedForm) or how.gain <= 1:
-            return how  # random points have to be few or many along the whole solution
+        if isinstance(how, ClosedForm):
+            return how
         states = [self.motion.pack(start.Q, start.A, start.v)]
         if isinstance(how, SumForm):
             return self._fitted(how, states, self.goal.aim / SAFETY)
@@ -99,8 +99,6 @@ class RuleChoice:
         better = how.finer()
         if isinstance(how, ClosedForm) or (isinstance(how, SumForm) and how.exact):
             return better or how
-        if how.gain <= 1:
-            return better
         some = self._some(states)
         gap = self.gap(how, some)[0]
         if gap < 1e-2 * reached:

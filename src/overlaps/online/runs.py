@@ -16,6 +16,7 @@ from ..interface.errors import InputError, NumericalError
 from ..problem.start import Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory, assemble, largest_overlap
+from ..trajectory.finished_runs import FinishedRuns
 from ..trajectory.independent_runs import Progress, generator, simulate_in_threads
 from .recording import Observed, Records, Run, Stops
 
@@ -44,10 +45,15 @@ class Recorder:
     segments: list[tuple[NDArray[np.int64], slice]]
     records: Records
     horizon: int
+    kept: FinishedRuns | None = None
     observations: dict[int, list[dict[str, Array]]] = field(default_factory=dict)
 
     def simulate(self, number: int, rng: np.random.Generator, progress: Progress) -> Divergence | None:
-        """One run to the end, or until it diverges."""
+        """One run to the end, or until it diverges; or as it was kept."""
+        if self.kept is not None and number in self.kept.rows:
+            self._restore(number, self.kept.rows[number])
+            progress.advance(int(self.segments[-1][0][-1]))
+            return None
         run = self.run.copy_with(rng)
         self.observations[number] = run.observations
         done = 0
@@ -64,7 +70,21 @@ class Recorder:
                 return Divergence(number, done if count == 0 else int(group[count - 1]), int(group[count]))
             progress.advance(int(group[-1]) - done)
             done = int(group[-1])
+        if self.kept is not None:
+            observed = enumerate(run.observations)
+            seen = {f"{name} {i}": values for i, at_one in observed for name, values in at_one.items()}
+            self.kept.add(number, {**self.records.row(number), **seen})
         return None
+
+    def _restore(self, number: int, row: dict[str, Array]) -> None:
+        """Records and observations of a run as they were kept."""
+        self.records.restore(number, row)
+        self.observations[number] = observed = []
+        for name in (name for name in row if " " in name):
+            which, _, at = name.rpartition(" ")
+            while len(observed) <= int(at):
+                observed.append({})
+            observed[int(at)][which] = row[name]
 
     def locate(self, where: Divergence, rng: np.random.Generator, start: Start) -> tuple[int, str]:
         """Step and quantity of a divergence, by repeating the run (same seed, same samples) with closer stops."""
@@ -90,6 +110,7 @@ def record(
     *,
     levels: bool,
     progress: bool,
+    kept: FinishedRuns | None = None,
     observed: Observed | None = None,
 ) -> Trajectory:
     """Run `runs` copies of `run` in threads and record their overlaps at `times`."""
@@ -101,8 +122,8 @@ def record(
     total = steps(float(t[-1]), size)
     method = method_for(problem, start.u)  # a loss that has none is refused before anything is simulated
     stops = Stops.at(t, size)
-    records = Records(start, runs, stops.steps.size, levels, run.measures)
-    recorder = Recorder(run, stops.segments(run.chunk), records, horizon=total + 1)
+    records = Records(start, runs, stops.steps.size, levels, run.measures, problem.data)
+    recorder = Recorder(run, stops.segments(run.chunk), records, horizon=total + 1, kept=kept)
     ends = simulate_in_threads(
         recorder.simulate, runs, stream=STREAMS[scale], seed=seed, name=scale, steps=runs * total, progress=progress
     )
@@ -119,11 +140,15 @@ def record(
         if records.Q_levels is not None and records.A_levels is not None:
             blocks = (at_times(records.Q_levels), at_times(records.A_levels))
         Q, R, m, v = (at_times(x) for x in (records.Q, records.R, records.m, records.v))
-        more = {name: (("run", "time"), at_times(values)) for name, values in records.measured.items()}
+        more = {
+            name: (("run", "time", *run.measures[name].dims), at_times(values))
+            for name, values in records.measured.items()
+        }
         errors = more.pop("error")[1] if "error" in more else None
+        own = None if records.covariances is None else at_times(records.covariances)
         result = assemble(
             scale, problem, start, t[:count], Q, R, m, v, method, levels=blocks, errors=errors, more=more,
-            seed=seed, cost=f"{each}, {seconds:.2g} s",
+            covariances=own, seed=seed, cost=f"{each}, {seconds:.2g} s",
         )  # fmt: skip
         if observed is None:
             return result
@@ -133,7 +158,7 @@ def record(
     if not diverged:
         return trajectory(t.size)
     first = min(diverged, key=lambda d: d.after)
-    step, quantity = recorder.locate(first, generator(seed, STREAMS[scale], runs, first.run), start)
+    step, quantity = recorder.locate(first, generator(seed, STREAMS[scale], first.run), start)
     reached = stops.steps[records.finished - 1] if records.finished else -1
     count = int(np.count_nonzero(np.ceil(t * size - 1e-9) <= reached))
     raise NumericalError(

@@ -27,17 +27,16 @@ BLOCK = 32  # samples in a block
 
 
 class Sampler(NamedTuple):
-    """How inputs x (N,) are drawn: those of a component, μ_c + √(s_c ω) z, or rows of a table.
+    """How inputs x (N,) are drawn: those of a component, μ_c + √ω_c z, or rows of a table.
 
-    cumulative, spread, labels: (components,) cumulative weights, standard deviations √s_c and labels; of labelled rows
-        the labels are those of the rows, (rows,).
+    cumulative, labels: (components,) cumulative weights and labels; of labelled rows the labels are those of the rows,
+        (rows,).
     means: (components, N), or (0, N) where all are zero.
-    root: (N,) √ω of each coordinate.
+    root: (components, N) √ω_c of each coordinate.
     rows: (rows, N) of a table, of which each is equally likely; (0, N) where inputs are Gaussian.
     """
 
     cumulative: Array
-    spread: Array
     labels: NDArray[np.int64] | Array
     means: Array
     root: Array
@@ -133,7 +132,7 @@ def direct(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover -
                         x[0, i] = sampler.rows[row, i]
                 else:
                     for i in range(low, high):
-                        x[0, i] = sampler.spread[c] * sampler.root[i] * rng.standard_normal()
+                        x[0, i] = sampler.root[c, i] * rng.standard_normal()
                     if P > 0:
                         for i in range(low, high):
                             x[0, i] += sampler.means[c, i]
@@ -211,7 +210,7 @@ def blocked(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover 
             if table > 0:
                 X[s] = sampler.rows[row]
             else:
-                fill(X[s], c, sampler.spread, sampler.root, sampler.means, rng)
+                fill(X[s], c, sampler.root, sampler.means, rng)
             if task.noise > 0.0:  # with its sample, so that both ways read the stream in one order
                 shifts[s] = task.noise * rng.standard_normal()
         G = np.dot(X, X.T)
@@ -252,7 +251,7 @@ def redraw(sampler, noise, rng, X, drawn):  # pragma: no cover - compiled
     for s in range(len(X)):
         c = component(sampler.cumulative, len(sampler.means), rng)
         drawn[s] = sampler.labels[c]
-        fill(X[s], c, sampler.spread, sampler.root, sampler.means, rng)
+        fill(X[s], c, sampler.root, sampler.means, rng)
         if noise > 0.0:
             rng.standard_normal()
 

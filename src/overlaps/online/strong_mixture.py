@@ -27,16 +27,15 @@ order in η; the sum of both differences is the accuracy stated.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import DOP853
-from tqdm.auto import tqdm
 
 from ..averages import Averages, ClosedForm, LossQuadrature, Method
 from ..data import HiddenManifold
-from ..interface.errors import InputError, NumericalError
+from ..interface.errors import InputError, NumericalError, shown
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
 from ..trajectory.budget import Budget
@@ -228,9 +227,10 @@ class _Run:
         self.teacher_rows = problem.data.teacher_rows(self.drift.B, self.drift.N)
         self.kept: list[tuple[Array, Array, Array, Array, float]] = []
 
-    def follow(self, times: Array, stride: float, bar: tqdm[Any]) -> Trajectory:
+    def follow(self, times: Array, stride: float) -> Trajectory:
         """Go through all times, with steps of the fluctuations `stride` times their usual length."""
-        knots = self.drift.update.knots
+        knots, course = self.drift.update.knots, self.drift.budget.course
+        course.begin(float(times[-1]))
         self.left, self.aim = 0.0, 0.0
         for target in times.tolist():
             while self.solver.t < target:
@@ -241,7 +241,7 @@ class _Run:
                 if end != self.aim:  # a stretch of time begins, between times to record and knots
                     self.left, self.aim = before, end
                 self._step(end, stride, times)
-                bar.update(self.solver.t - before)
+                course.at(self.solver.t)
             self._keep()
         return self._trajectory(times)
 
@@ -332,7 +332,7 @@ def solve_strong_mixture(
     if update.rule.rows > 1 or update.batch > 1:
         raise InputError(
             "algorithm: the equations of strong mixtures are for one sample a step and no momentum, since the means of "
-            f"their fields move within a few steps, got {problem.algorithm!r:.120}; use train"
+            f"their fields move within a few steps, got {shown(problem.algorithm)}; use train"
         )
     if not isinstance(how, (ClosedForm, LossQuadrature)):
         raise InputError("system: these averages are for inputs of mean zero; use system='levels'")
@@ -356,12 +356,11 @@ def _attempts(
     better: ClosedForm | LossQuadrature | None = how
     while better is not None:
         how = better
-        bar = tqdm(total=3 * float(times[-1]), desc="macro", unit="t", delay=2, disable=None)
-        with bar, np.errstate(over="ignore", invalid="ignore"):  # trial steps may overflow; what is kept is checked
+        with np.errstate(over="ignore", invalid="ignore"):  # trial steps may overflow; what is kept is checked
             first, rough = (
-                _Run(problem, start, how.coarser(), 1e-4, budget, order).follow(times, 2.0, bar) for order in (1, 2)
+                _Run(problem, start, how.coarser(), 1e-4, budget, order).follow(times, 2.0) for order in (1, 2)
             )
-            fine = _Run(problem, start, how, 1e-5, budget).follow(times, 1.0, bar)
+            fine = _Run(problem, start, how, 1e-5, budget).follow(times, 1.0)
         fine.data.attrs["cost"] = f"{budget.spent} evaluations of the averages, {budget.elapsed:.2g} s"
         fine.data.attrs["averages"] += ", given each component"
         # errors of the numbers and of the equations, which might cancel in one difference

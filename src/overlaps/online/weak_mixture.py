@@ -25,11 +25,8 @@ ACCEPTED = 0.02  # relative error of levels up to which they are taken where no 
 
 
 def left_out(problem: Problem, start: Start) -> float:
-    """Relative error of the levels; zero where the inputs are no mixture of latents."""
-    strength = problem.data.mixture_strength(start.size)
-    if strength == 0:
-        return 0.0
-    update = problem.update
+    """Relative error of the levels of a mixture of latents."""
+    strength, update = problem.data.mixture_strength(start.size), problem.update
     highest = max(float(np.max(update.rate.at(np.append(update.knots, 0.0)))), 0.0)
     return (1 + highest * update.noise) * strength**2
 
@@ -49,8 +46,6 @@ def levels_serve(problem: Problem, start: Start, accuracy: float | None) -> bool
 def with_left_out(result: Trajectory, problem: Problem, start: Start, accuracy: float | None) -> Trajectory:
     """A solution by levels whose stated errors count what the equations leave out; refused where that is too much."""
     error = left_out(problem, start)
-    if error == 0:
-        return result
     errors = {
         name: np.atleast_1d(result.accuracy(name) + error * size) for name, size in largest_values(result).items()
     }

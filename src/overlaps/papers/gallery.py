@@ -19,10 +19,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..compiled.code_cache import sources
+from ..interface import files
 from ..interface.checks import new_folder
 from ..interface.errors import InputError, unknown
+from ..interface.processes import keeping
+from ..interface.progress import bar, without_bars
 from .index import paper, papers
 from .ledger import VERDICTS, Paper, PaperFigure
+from .panels import colours
 from .workers import DIED, Task, Trouble, one_by_one
 
 if TYPE_CHECKING:
@@ -48,12 +52,13 @@ def draw_figure(
         raise InputError(f"data: {figure} of {handle} draws no data of yours (those that do: {able})")
     if out.exists():
         new_folder("out", out)  # refused before computing, and made only once there is something to keep
-    picture, values = _drawn(made, quick, data)
-    new_folder("out", out)
-    paths = out / f"{handle}-{figure}.png", out / f"{handle}-{figure}.nc"
-    picture.savefig(paths[0], dpi=150)
+    with colours():
+        picture, values = _drawn(made, quick, data)
+        new_folder("out", out)
+        paths = out / f"{handle}-{figure}.png", out / f"{handle}-{figure}.nc"
+        files.write_picture(paths[0], picture, dpi=150)
     plt.close(picture)
-    values.to_netcdf(paths[1], engine="h5netcdf")
+    files.write_dataset(paths[1], values)
     return paths
 
 
@@ -93,8 +98,6 @@ def draw_gallery(folder: Path, *, quick: bool = False, processes: int = 1) -> Ga
     processes: how many papers are drawn at the same time; more than one start this script's main module again, which
         must then be guarded by ``if __name__ == "__main__"``.
     """
-    from tqdm.auto import tqdm
-
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -105,17 +108,23 @@ def draw_gallery(folder: Path, *, quick: bool = False, processes: int = 1) -> Ga
     kept = count - sum(map(len, queue))
     trouble: dict[str, str] = {}
     missing: dict[str, str] = {}
+
+    def what_is_kept() -> str:
+        there = count - sum(len(_missing(each, folder, quick)) for each in papers().values())
+        return f"{there} of {count} figures are in {folder}; the same command draws the others"
+
+    files.clear_drafts(folder)
     try:
-        with tqdm(total=count, initial=kept, desc="gallery", unit="figure", disable=None) as bar:
-            begin = lambda task: bar.set_postfix_str(f"{task[0]}-{task[1]}")  # noqa: E731
+        with keeping(what_is_kept), bar(count, "gallery", "figure", initial=kept) as shown:
+            begin = lambda task: shown.set_postfix_str(f"{task[0]}-{task[1]}")  # noqa: E731
             for (handle, name, *_), found in one_by_one(queue, _draw, processes, begin):
                 words, install = found or DIED
                 if words:
                     (missing if install else trouble)[f"{handle}-{name}"] = words
-                bar.update()
+                shown.update()
     finally:  # also if interrupted: what is there is shown
         path = folder / "index.md"
-        path.write_text(page(folder), encoding="utf-8")
+        files.write(path, page(folder))
     return Gallery(path, count - kept - len(trouble) - len(missing), kept, trouble, missing)
 
 
@@ -153,9 +162,9 @@ def _draw(handle: str, name: str, code: str, folder: Path, quick: bool) -> Troub
     figure, began, others = papers()[handle].figures[name], clock.perf_counter(), plt.get_fignums()
     picture, record = (folder / f"{handle}-{name}.{kind}" for kind in ("webp", "json"))
     try:
-        made = _drawn(figure, quick)[0]
-        record.unlink(missing_ok=True)  # until there is a new one, which says that the picture is whole
-        made.savefig(picture, dpi=120, pil_kwargs={"quality": 80, "method": 6})
+        with colours(), without_bars():  # the gallery has one
+            made = _drawn(figure, quick)[0]
+            files.write_picture(picture, made, dpi=120, pil_kwargs={"quality": 80, "method": 6})
     except Exception as error:  # whatever is wrong with one figure, the others are drawn
         return Trouble.of(error)
     finally:
@@ -165,18 +174,19 @@ def _draw(handle: str, name: str, code: str, folder: Path, quick: bool) -> Troub
     less = " ".join(made.get_suptitle().split()).partition("quick: ")[2]
     seconds = round(clock.perf_counter() - began, 1)
     about = {"code": code, "quick": quick, "seconds": seconds, "left_out": less}
-    record.write_text(json.dumps(about, ensure_ascii=False) + "\n", encoding="utf-8")
+    files.write(record, json.dumps(about, ensure_ascii=False) + "\n")
     return Trouble()
 
 
 def page(folder: Path) -> str:
     """The page of a gallery in Markdown: every figure with its command and the verdicts on what it shows."""
     lines = [
-        "# Gallery",
+        "# All figures, one by one",
         "",
         "Every figure of the papers as the software draws it, with the command that draws it and the recorded",
         "verdicts on the claims that it shows; [Papers](../papers.md) has the verdicts on all of them. `make gallery`",
-        "draws those whose code has changed, at reduced sizes; without `--quick` a figure has the sizes of its paper.",
+        "draws those whose code has changed, at the sizes of their paper, and goes on where it was interrupted.",
+        "Figures that are marked *quick* have been drawn at reduced sizes so far, and say which.",
     ]
     for each in papers().values():
         count = Counter(claim.expected for claim in each.claims.values())
@@ -185,22 +195,42 @@ def page(folder: Path) -> str:
         lines += [f"{len(each.claims)} claims {verdicts.replace('holds', 'hold').replace('fails', 'fail')}."]
         for figure in each.figures.values():
             lines += ["", f"### {each.handle} {figure.name}", "", *_section(each, figure, folder)]
-    return "\n".join(lines) + "\n"
+    return "\n".join([*lines, "", "## What they take", "", *_costs(folder)]) + "\n"
+
+
+def _costs(folder: Path) -> Iterator[str]:
+    """A table of all figures: the sizes that each was drawn at, and the seconds that it took."""
+    yield from ("| figure | sizes | seconds |", "|---|---|---:|")
+    total: dict[str, float] = {}
+    for each in papers().values():
+        for name in each.figures:
+            record = _record(folder, each.handle, name)
+            if not record:
+                yield f"| {each.handle} {name} | not drawn yet | |"
+                continue
+            sizes = "*quick*" if record["quick"] and record["left_out"] else "the paper's, or those of its caption"
+            seconds = float(str(record["seconds"]))
+            total[sizes] = total.get(sizes, 0.0) + seconds
+            yield f"| {each.handle} {name} | {sizes} | {seconds:.1f} |"
+    for sizes, seconds in total.items():
+        yield f"| all of them | {sizes} | {seconds:.1f} |"
+    yield ""
+    yield "Runs that figures of a paper share count for the first of them."
 
 
 def _section(paper: Paper, figure: PaperFigure, folder: Path) -> Iterator[str]:
     """A figure: caption, picture, command, what was left out, and verdicts."""
     name, record = f"{paper.handle}-{figure.name}", _record(folder, paper.handle, figure.name)
-    yield f"{_plain(figure.caption[:1].upper() + figure.caption[1:])}."
-    yield ""
+    caption = _plain(figure.caption[:1].upper() + figure.caption[1:])
+    yield from (f"{caption}.", "")
     if not record:
         yield "Not drawn yet."
     else:
         quick = " --quick" if record["quick"] else ""
-        yield f"[![{paper.handle} {figure.name}]({name}.webp)]({name}.webp)"
+        yield f"[![{caption}]({name}.webp)]({name}.webp)"
         yield from ("", "```console", f"$ overlaps papers run {paper.handle} {figure.name}{quick} --out {name}", "```")
         yield ""
-        less = f", quick: {_plain(str(record['left_out']))}" if record["left_out"] else ""
+        less = f", *quick*: {_plain(str(record['left_out']))}" if record["left_out"] else ""
         yield f"Drawn in {record['seconds']} s{less}."
     yield ""
     for claim in (paper.claims[name] for name in figure.claims):

@@ -1,13 +1,19 @@
-"""Panels that the figures of all papers are made of."""
+"""Panels that the figures of all papers are made of, in one set of colours that all readers can tell apart.
+
+A figure has at most two panels a row, so that its text is readable at the width of a page.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..plot.palette import COLOURS
 from .estimates import mean_error
 
 if TYPE_CHECKING:
@@ -18,12 +24,27 @@ TIME = "time (samples per input dimension)"
 ERROR = "generalisation error"
 
 
+@contextmanager
+def colours() -> Iterator[None]:
+    """Within this, C0, C1, … are the colours of the library, which colour-blind readers can tell apart."""
+    import matplotlib.pyplot as plt
+    from cycler import cycler
+
+    with plt.rc_context({"axes.prop_cycle": cycler(color=COLOURS)}):
+        yield
+
+
 def panels(rows: int, columns: int) -> tuple[Figure, list[Axes]]:
-    """A figure of rows × columns axes, row by row."""
+    """A figure of rows × columns axes, row by row; of more than two columns, in rows of two."""
     import matplotlib.pyplot as plt
 
+    count = rows * columns
+    if columns > 2:
+        rows, columns = -(-count // 2), 2
     figure, axes = plt.subplots(rows, columns, figsize=(5.6 * columns, 4.2 * rows), layout="constrained", squeeze=False)
-    return figure, list(axes.flat)
+    for unused in axes.flat[count:]:
+        unused.remove()
+    return figure, list(axes.flat[:count])
 
 
 def finish(ax: Axes, title: str, x: str, y: str, **where: Any) -> None:

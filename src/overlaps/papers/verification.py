@@ -1,19 +1,32 @@
 """Measuring claims: each verdict next to the recorded one, of one paper or of all.
 
 A claim that needs an extra which is not installed is not measured. That is told, and is not the same as one whose
-measurement went wrong.
+measurement went wrong. Nor is one undecided, whose measurement, a quick one perhaps, has no power: it does not
+contradict the record.
+
+A record is written as claims are measured, and one that was interrupted is gone on with.
 """
 
 from __future__ import annotations
 
 import json
+import os
+import platform
 import time as clock
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
 
+from .. import __version__
+from ..interface import files
+from ..interface.errors import InputError
+from ..interface.processes import keeping
+from ..interface.progress import bar, without_bars
+from .gallery import code_digest
 from .index import paper, papers
-from .ledger import VERDICTS, Claim, Measurement
+from .ledger import UNDECIDED, VERDICTS, Claim, Measurement, Paper
 from .workers import DIED, Task, Trouble, one_by_one
 
 ERROR, MISSING = "in error", "not measured"
@@ -28,11 +41,17 @@ class Row:
     measured: Measurement | None
     trouble: Trouble
     seconds: float
+    date: str = ""
 
     @property
     def as_recorded(self) -> bool:
         """Whether it was measured, with the recorded verdict."""
         return self.found == self.claim.expected
+
+    @property
+    def undecided(self) -> bool:
+        """Whether it cannot be told, where the record has another verdict."""
+        return self.found == UNDECIDED != self.claim.expected
 
     @property
     def found(self) -> str:
@@ -43,11 +62,12 @@ class Row:
 
     def __repr__(self) -> str:
         m, claim, found = self.measured, self.claim, self.found
-        mark = "ok " if self.as_recorded else "---" if found == MISSING else "NOT"
+        mark = "ok " if self.as_recorded else "---" if found == MISSING or self.undecided else "NOT"
         result = f"{m.value:.6g} ± {m.error:.1g}{'; ' + m.note if m.note else ''}" if m else self.trouble.words
         return "\n".join(
             (
                 f"{mark} {claim.name}: {found} (recorded: {claim.expected}), {self.seconds:.1f} s",
+                f"      where: {claim.where}",
                 f"      says: {claim.statement}",
                 f"      how: {claim.method}",
                 f"      {'measured' if m else found}: {result}",
@@ -63,10 +83,12 @@ class Report:
     ----------
     rows: one per claim, paper by paper.
     quick: whether they were measured at reduced sizes.
+    complete: whether these are all that were asked for.
     """
 
     rows: tuple[Row, ...]
     quick: bool
+    complete: bool = True
 
     @property
     def as_recorded(self) -> bool:
@@ -79,9 +101,14 @@ class Report:
         return [row for row in self.rows if row.found == MISSING]
 
     @property
+    def undecided(self) -> list[Row]:
+        """The claims that cannot be told by this measurement, where the record has another verdict."""
+        return [row for row in self.rows if row.undecided]
+
+    @property
     def wrong(self) -> list[Row]:
-        """The claims that are not as recorded, or went wrong."""
-        return [row for row in self.rows if not row.as_recorded and row.found != MISSING]
+        """The claims that contradict the record, or went wrong."""
+        return [row for row in self.rows if not (row.as_recorded or row.undecided or row.found == MISSING)]
 
     @property
     def handles(self) -> list[str]:
@@ -106,6 +133,7 @@ class Report:
             {
                 "paper": row.handle,
                 "claim": row.claim.name,
+                "where": row.claim.where,
                 "statement": row.claim.statement,
                 "method": row.claim.method,
                 "recorded": row.claim.expected,
@@ -116,10 +144,19 @@ class Report:
                 "note": row.measured.note if row.measured else row.trouble.words,
                 "install": row.trouble.install or None,
                 "seconds": round(row.seconds, 2),
+                "date": row.date,
+                "code": code_digest(row.handle),
             }
             for row in self.rows
         ]
-        about = {"quick": self.quick, "as_recorded": self.as_recorded, "counts": _counts(self.rows), "claims": rows}
+        about = {
+            "complete": self.complete,
+            "quick": self.quick,
+            "versions": versions(),
+            "as_recorded": self.as_recorded,
+            "counts": _counts(self.rows),
+            "claims": rows,
+        }
         return json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
     def __repr__(self) -> str:
@@ -133,7 +170,16 @@ class Report:
         if self.not_measured:
             lines += ["", f"not measured ({len(self.not_measured)}):"]
             lines += (f"  {row.handle} {row.claim.name}: {row.trouble.words}" for row in self.not_measured)
+        if self.undecided:
+            lines += ["", f"cannot be told by this measurement ({len(self.undecided)}), which is no contradiction:"]
+            lines += (f"  {row.handle} {row.claim.name}: recorded {row.claim.expected}" for row in self.undecided)
         return "\n".join(lines)
+
+
+def versions() -> dict[str, str]:
+    """Of this library, of Python and of what computes."""
+    libraries = {name: version(name) for name in ("numpy", "scipy", "numba")}
+    return {"overlaps": __version__, "python": platform.python_version(), **libraries}
 
 
 def _counts(rows: Sequence[Row]) -> dict[str, int]:
@@ -143,7 +189,9 @@ def _counts(rows: Sequence[Row]) -> dict[str, int]:
     return {"claims": len(rows), **found, "as recorded": sum(row.as_recorded for row in rows)}
 
 
-def verify(*handles: str, quick: bool = False, processes: int = 1) -> Report:
+def verify(
+    *handles: str, quick: bool = False, processes: int = 1, record: str | os.PathLike[str] | None = None
+) -> Report:
     """Measure every claim of these papers, or of all; one that cannot be measured does not keep the others from it.
 
     Parameters
@@ -152,35 +200,102 @@ def verify(*handles: str, quick: bool = False, processes: int = 1) -> Report:
     quick: reduced sizes.
     processes: how many claims are measured at the same time; more than one start this script's main module again,
         which must then be guarded by ``if __name__ == "__main__"``.
+    record: file that has the report as JSON, written anew with each claim; one that was not completed is gone on with:
+        what the same code has measured at the same sizes is not measured again.
     """
-    from tqdm.auto import tqdm
 
     chosen = [paper(handle) for handle in handles] or list(papers().values())
+    path = None if record is None else Path(record)
+    found = {} if path is None else _kept(path, chosen, quick)
+
+    def report(complete: bool) -> Report:
+        rows = (
+            Row(p.handle, claim, *found[p.handle, claim.name])
+            for p in chosen
+            for claim in p.claims.values()
+            if (p.handle, claim.name) in found
+        )
+        return Report(tuple(rows), quick, complete)
+
+    def keep(complete: bool) -> None:
+        if path is not None:
+            files.write(path, report(complete).to_json())
+
     # claims of one module share runs, so they stay in one process
     lists: dict[tuple[str, str], list[Task]] = {}
     for each in chosen:
         for claim in each.claims.values():
+            if (each.handle, claim.name) in found:
+                continue
             lists.setdefault((each.handle, claim.measure.__module__), []).append((each.handle, claim.name, quick))
-    found: dict[tuple[str, str], Outcome] = {}
-    count = sum(map(len, lists.values()))
-    with tqdm(total=count, desc=", ".join(handles) or "papers", unit="claim", disable=None) as bar:
-        begin = lambda task: bar.set_postfix_str(f"{task[0]} {task[1]}")  # noqa: E731
+    missing, count = sum(map(len, lists.values())), sum(len(each.claims) for each in chosen)
+
+    def what_is_kept() -> str:
+        if path is None:
+            return f"{len(found)} of {count} claims were measured, and are not kept; --json FILE keeps them"
+        return f"{len(report(False).rows)} of {count} claims are in {path}; the same command measures the others"
+
+    shown = bar(count, ", ".join(handles) or "papers", "claim", initial=count - missing)
+    keep(complete=False)
+    with keeping(what_is_kept), shown:
+        begin = lambda task: shown.set_postfix_str(f"{task[0]} {task[1]}")  # noqa: E731
         for (handle, name, _), outcome in one_by_one(list(lists.values()), _measure, processes, begin):
-            found[handle, name] = outcome or (None, DIED, 0.0)
-            bar.update()
-    rows = (Row(p.handle, claim, *found[p.handle, claim.name]) for p in chosen for claim in p.claims.values())
-    return Report(tuple(rows), quick)
+            found[handle, name] = outcome or (None, DIED, 0.0, _today())
+            keep(complete=False)
+            shown.update()
+    keep(complete=True)
+    return report(complete=True)
 
 
-Outcome = tuple[Measurement | None, Trouble, float]
+def _kept(path: Path, chosen: list[Paper], quick: bool) -> dict[tuple[str, str], Outcome]:
+    """What an interrupted `verify` has measured at these sizes, by the code as it is now."""
+    if not path.exists():
+        if not path.parent.is_dir():
+            raise InputError(f"json: no folder {path.parent}; make it first")
+        return {}
+    files.clear_drafts(path.parent)
+    try:
+        about = json.loads(path.read_text(encoding="utf-8"))
+        complete, sizes = about["complete"], about["quick"]
+        others = {row["paper"] for row in about["claims"]}.difference(each.handle for each in chosen)
+        rows = [row for row in about["claims"] if row["verdict"] and row["code"] == code_digest(row["paper"])]
+        found: dict[tuple[str, str], Outcome] = {
+            (row["paper"], row["claim"]): (
+                Measurement(row["verdict"], row["value"], row["error"], row["note"]),
+                Trouble(),
+                row["seconds"],
+                row["date"],
+            )
+            for row in rows
+        }
+    except (OSError, ValueError, LookupError, TypeError, RecursionError):
+        raise InputError(f"json: {path} exists and is no record of an interrupted verify; give a new file") from None
+    if complete:
+        raise InputError(f"json: {path} exists; give a new file")
+    if sizes is not quick or others:
+        what = (
+            f"claims of {', '.join(sorted(others))} too"
+            if others
+            else f"claims measured {'' if sizes else 'not '}quick"
+        )
+        raise InputError(f"json: {path} holds {what}; give a new file, or the command that was interrupted")
+    return found
+
+
+Outcome = tuple[Measurement | None, Trouble, float, str]
+
+
+def _today() -> str:
+    return clock.strftime("%Y-%m-%d")
 
 
 def _measure(handle: str, name: str, quick: bool) -> Outcome:
-    """What was measured of a claim, or what was wrong, and the seconds it took."""
+    """What was measured of a claim, or what was wrong, the seconds it took, and the date."""
     began = clock.perf_counter()
     measured, trouble = None, Trouble()
     try:
-        measured = paper(handle).claims[name].measure(quick)
+        with without_bars():  # those who verify have one
+            measured = paper(handle).measure(name, quick)
     except Exception as error:  # whatever is wrong with one claim, the others are measured
         trouble = Trouble.of(error)
-    return measured, trouble, clock.perf_counter() - began
+    return measured, trouble, clock.perf_counter() - began, _today()

@@ -1,19 +1,23 @@
 """Lists of tasks in processes: what shares runs stays in one process, and one that dies costs a single task.
 
+Processes end with the one that started them, also if that is killed; Ctrl-C ends them at once.
+
 What keeps a task from being done is reported as a `Trouble`, which also names an extra that is not installed.
 """
 
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from contextlib import suppress
 from multiprocessing import get_context
+from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
 from ..compiled.code_cache import writable
 from ..interface.errors import InputError, MissingExtraError
+from ..interface.processes import end_with_parent, own_progress_bars, without_interrupts
 from ..interface.terminal import adapt
 
 Task = tuple[Any, ...]
@@ -36,6 +40,32 @@ class Trouble(NamedTuple):
 DIED = Trouble("its process has died, for want of memory perhaps")
 
 
+class Worker:
+    """A process that does one task after the other, and ends with this one."""
+
+    def __init__(self, work: Callable[..., Any]) -> None:
+        # a fresh interpreter: forking one that has started threads may hang
+        context = get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process = context.Process(target=_serve, args=(theirs, work, os.getpid()), daemon=True)
+        with without_interrupts():
+            self.process.start()
+        theirs.close()  # so that its end is noticed here
+
+    def result(self) -> tuple[Any, bool]:
+        """What the task has returned, and whether the process is still there to take another."""
+        try:
+            return self.connection.recv(), True
+        except (EOFError, OSError):
+            self.stop()
+            return None, False
+
+    def stop(self) -> None:
+        self.process.kill()
+        self.process.join()
+        self.connection.close()
+
+
 def one_by_one(
     lists: list[list[Task]], work: Callable[..., Any], processes: int, begin: Callable[[Task], None] = lambda task: None
 ) -> Iterator[tuple[Task, Any]]:
@@ -51,35 +81,44 @@ def one_by_one(
             yield task, work(*task)
         return
     writable()  # if not, this process says so, and not each of the others
-    running: dict[Future[Any], tuple[ProcessPoolExecutor, list[Task]]] = {}
+    running: dict[Any, tuple[Worker, list[Task]]] = {}
 
-    def go_on(worker: ProcessPoolExecutor | None, tasks: list[Task]) -> None:
+    def go_on(worker: Worker | None, tasks: list[Task]) -> None:
         """The next task of a list, or of the next list."""
         tasks = tasks or (queue.pop() if queue else [])
         if tasks:
-            # a fresh interpreter: forking one that has started threads may hang
-            worker = worker or ProcessPoolExecutor(1, get_context("spawn"), initializer=_prepare)
+            worker = worker or Worker(work)
+            running[worker.connection] = worker, tasks
             begin(tasks[0])
-            running[worker.submit(work, *tasks[0])] = worker, tasks
+            with suppress(OSError):  # a process that has died is noticed when its result is looked for
+                worker.connection.send(tasks[0])
         elif worker:
-            worker.shutdown()
+            worker.stop()
 
     try:
         for _ in range(processes):
             go_on(None, [])
         while running:
-            for done in wait(running, return_when=FIRST_COMPLETED).done:
-                worker, (task, *later) = running.pop(done)
-                result = None
-                try:
-                    result = done.result()
-                except BrokenProcessPool:
+            for ready in wait(list(running)):
+                worker, (task, *later) = running.pop(ready)
+                result, alive = worker.result()
+                if not alive:
                     worker = None
                 yield task, result
                 go_on(worker, later)
     finally:
         for worker, _ in running.values():
-            worker.shutdown(wait=False, cancel_futures=True)
+            worker.stop()
+
+
+def _serve(connection: Connection, work: Callable[..., Any], parent: int) -> None:
+    """What a worker does: tasks as they come, until there are no more or its parent has ended."""
+    end_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # where it could not be blocked before
+    _prepare()
+    with suppress(EOFError):
+        while True:
+            connection.send(work(*connection.recv()))
 
 
 def _prepare() -> None:
@@ -88,6 +127,7 @@ def _prepare() -> None:
     from threadpoolctl import threadpool_limits
 
     adapt()
+    own_progress_bars()
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     threadpool_limits(1)
     matplotlib.use("agg")

@@ -1,14 +1,18 @@
-"""One question, two kinds of data: what to expect of learning on a spectrum, or on rows with labels."""
+"""One question, three kinds of data: what to expect of learning on a spectrum, on rows with labels, or with classes."""
 
 from __future__ import annotations
 
-from typing import Any, cast, overload
+from typing import Any, Literal, cast, overload
 
 from ..data import Samples
-from ..interface.errors import InputError
+from ..interface.checks import checked
+from ..interface.errors import InputError, unknown
 from ..laws.levels import AnySpectrum
+from .class_forecast import ClassForecast, forecast_classes
 from .rows_forecast import RowsForecast, forecast_rows
 from .spectrum_forecast import Forecast, forecast_spectrum
+
+CLASS_LOSSES = ("logistic", "hinge", "cross-entropy")  # that forecasts know classifiers for
 
 
 @overload
@@ -19,22 +23,39 @@ def forecast(
 
 @overload
 def forecast(
+    data: Samples,
+    *,
+    loss: Literal["logistic", "hinge", "cross-entropy"],
+    samples: int | None = ...,
+    runs: int | None = ...,
+    seed: int | None = ...,
+    progress: bool = ...,
+) -> ClassForecast: ...
+
+
+@overload
+def forecast(
     data: Samples, *, samples: int | None = ..., runs: int | None = ..., seed: int | None = ..., progress: bool = ...
 ) -> RowsForecast: ...
 
 
+@checked
 def forecast(
     data: AnySpectrum | Samples,
     rate: float | None = None,
     units: int | None = None,
     size: int | None = None,
     *,
+    loss: str | None = None,
     samples: int | None = None,
     runs: int | None = None,
     seed: int | None = None,
     progress: bool = True,
-) -> Forecast | RowsForecast:
+) -> Forecast | RowsForecast | ClassForecast:
     """Predict learning on `data`: of a spectrum by closed forms, of labelled rows by theory and a few trainings.
+
+    Labels that are real numbers, and two classes as −1 and +1, are learned by linear regression; name a loss of classes
+    to forecast a classifier instead.
 
     Parameters
     ----------
@@ -47,13 +68,15 @@ def forecast(
     size: number of input dimensions of a spectrum, at least one per level; by default one per level for a spectrum
         measured from data (one with a `source`), infinite otherwise. Where the exact mean takes more than 1e10 updates
         of a level, the curve is that of infinite size, and says so.
+    loss: of rows whose labels are classes: ``"logistic"`` or ``"hinge"`` of two, ``"cross-entropy"`` of any number. By
+        default the square loss of a linear student, which more than two classes do not have.
     samples: of labelled rows, how many a training sees; as many as there are by default.
     runs, seed: of the trainings on labelled rows that the verdict rests on; from 12 for large sets to 200 for small
         ones, and seed 0, by default.
     progress: whether to show what is being done, on a terminal.
     """
     given: dict[str, Any] = {"rate": rate, "units": units, "size": size}
-    of_rows: dict[str, Any] = {"samples": samples, "runs": runs, "seed": seed}
+    of_rows: dict[str, Any] = {"loss": loss, "samples": samples, "runs": runs, "seed": seed}
     rows = cast("Samples", data)
     if getattr(data, "table", None) is not None:
         _refuse(given, "is found, or that of the rows, for labelled rows")
@@ -61,6 +84,10 @@ def forecast(
             raise InputError(
                 "data: these rows have no labels; give them as y, or forecast their spectrum, data.spectrum"
             )
+        if loss not in (None, "square", *CLASS_LOSSES):
+            raise unknown("loss", str(loss), ["square", *CLASS_LOSSES])
+        if loss in CLASS_LOSSES:
+            return forecast_classes(rows, str(loss), samples, runs, 0 if seed is None else seed, progress)
         return forecast_rows(rows, samples, runs, 0 if seed is None else seed, progress)
     _refuse(of_rows, "is for labelled rows, Samples(X, y)")
     return forecast_spectrum(

@@ -10,9 +10,9 @@ follow one step exactly, at any size:
     s ← (κ² − 2 a κ ω + (1 + 1/b) a² ω²) s + 2 a β (a ω − κ) c + a² β² |B|²/N + (a² N/b) φ ω (Σ ω s + σ²)
     c ← (κ − a ω) c − a β |B|²/N                                   error = ½ Σ ω s, or with the noise ½ (Σ ω s + σ²)
 
-Reverse accumulation runs these steps backwards with the derivatives of the last error with respect to s and c, and so
-has its derivative with respect to the rate of every step at the cost of about three runs forward. States are kept every
-√steps steps and computed again in between.
+The step is that of `overlaps.online.linear_step`. Reverse accumulation runs these steps backwards with the derivatives
+of the last error with respect to s and c, and so has its derivative with respect to the rate of every step at the cost
+of about three runs forward. States are kept every √steps steps and computed again in between.
 
 >>> import numpy as np
 >>> task = LinearMean(np.ones(1), np.ones(1), np.ones(1), np.zeros(1), np.zeros(1), size=10, noise=0.5)
@@ -24,26 +24,14 @@ True
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled.functions import kept
+from ..online.linear_step import LinearLevels, step
 
 Array = NDArray[np.float64]
-
-
-class LinearLevels(NamedTuple):
-    """Eigenvalues ω (B,), their noise φ ω/b × N (B,), |B|²/N (B,), and the numbers N, β, 1/b and σ²."""
-
-    omega: Array
-    feed: Array
-    teacher: Array
-    size: float
-    decay: float
-    share: float
-    noise: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,13 +78,17 @@ class LinearMean:
     @property
     def _levels(self) -> LinearLevels:
         feed = self.fractions * self.omega * (self.size / self.batch)
-        return LinearLevels(self.omega, feed, self.teacher, float(self.size), self.decay, 1 / self.batch, self.noise)
+        return LinearLevels(self.omega, feed, self.teacher, 1 / self.batch, self.noise)
+
+    @property
+    def _numbers(self) -> tuple[float, float]:
+        return float(self.size), float(self.decay)
 
     def curve(self, rates: Array) -> Array:
         """½ Σ ω s before the first step and after each, (steps + 1,); infinite where it overflows."""
         errors = np.empty(rates.size + 1)
         with np.errstate(over="ignore", invalid="ignore"):
-            _follow(self.distance.copy(), self.overlap.copy(), rates, self._levels, errors)
+            _follow(self.distance.copy(), self.overlap.copy(), rates, *self._numbers, self._levels, errors)
         return np.where(np.isfinite(errors), errors, np.inf)
 
     def __call__(self, rates: Array) -> float:
@@ -106,47 +98,28 @@ class LinearMean:
     def slopes(self, rates: Array) -> tuple[float, Array]:
         """½ Σ ω s after the last step, and its derivatives with respect to the rates, (steps,)."""
         with np.errstate(over="ignore", invalid="ignore"):
-            error, slopes = _reverse(self.distance, self.overlap, rates, self._levels)
+            error, slopes = _reverse(self.distance, self.overlap, rates, *self._numbers, self._levels)
         return (float(error), slopes) if np.isfinite(error) else (np.inf, slopes)
 
 
-@kept(fastmath={"reassoc", "contract"})
-def _step(s, c, rate, levels, total):  # pragma: no cover - compiled
-    """One step in place; `total` is Σ ω s before it, and what is returned is that after it."""
-    a = rate / levels.size
-    k, pull, feed = 1.0 - a * levels.decay, a * levels.decay, a * a * (total + levels.noise)
-    square, after = (1.0 + levels.share) * a * a, 0.0
-    for b in range(s.size):
-        w = levels.omega[b]
-        s[b] = (
-            (k * k - 2.0 * a * k * w + square * w * w) * s[b]
-            + 2.0 * pull * (a * w - k) * c[b]
-            + pull * pull * levels.teacher[b]
-            + feed * levels.feed[b]
-        )
-        c[b] = (k - a * w) * c[b] - pull * levels.teacher[b]
-        after += w * s[b]
-    return after
-
-
 @kept()
-def _follow(s, c, rates, levels, errors):  # pragma: no cover - compiled
+def _follow(s, c, rates, N, decay, levels, errors):  # pragma: no cover - compiled
     """All steps in place; errors (steps + 1,)."""
     total = np.sum(levels.omega * s)
     errors[0] = 0.5 * total
     for i in range(rates.size):
-        total = _step(s, c, rates[i], levels, total)
+        total = step(s, c, 1.0 - rates[i] / N * decay, rates[i] / N, levels, total)
         errors[i + 1] = 0.5 * total
 
 
 @kept(fastmath={"reassoc", "contract"})
-def _back(s, c, ds, dc, rate, levels):  # pragma: no cover - compiled
+def _back(s, c, ds, dc, rate, N, beta, levels):  # pragma: no cover - compiled
     """Derivatives ds, dc with respect to the moments after a step made those before it, s, c, in place.
 
     Returned is the derivative with respect to the rate of the step.
     """
-    a, beta, N = rate / levels.size, levels.decay, levels.size
-    k, square = 1.0 - a * levels.decay, 1.0 + levels.share
+    a = rate / N
+    k, square = 1.0 - a * beta, 1.0 + levels.share
     total, fed = levels.noise, 0.0
     for b in range(s.size):
         total += levels.omega[b] * s[b]
@@ -165,7 +138,7 @@ def _back(s, c, ds, dc, rate, levels):  # pragma: no cover - compiled
 
 
 @kept()
-def _reverse(distance, overlap, rates, levels):  # pragma: no cover - compiled
+def _reverse(distance, overlap, rates, N, decay, levels):  # pragma: no cover - compiled
     """½ Σ ω s after all steps, and its derivatives with respect to the rates (steps,)."""
     steps, B = rates.size, distance.size
     part = max(1, int(np.ceil(np.sqrt(steps))))
@@ -176,7 +149,7 @@ def _reverse(distance, overlap, rates, levels):  # pragma: no cover - compiled
     for i in range(steps):
         if i % part == 0:
             kept_s[i // part], kept_c[i // part] = s, c
-        total = _step(s, c, rates[i], levels, total)
+        total = step(s, c, 1.0 - rates[i] / N * decay, rates[i] / N, levels, total)
     error, slopes = 0.5 * total, np.zeros(steps)
     if not np.isfinite(error):
         return error, slopes
@@ -188,7 +161,7 @@ def _reverse(distance, overlap, rates, levels):  # pragma: no cover - compiled
         total = np.sum(levels.omega * s)
         for i in range(first, last):
             inner_s[i - first], inner_c[i - first] = s, c
-            total = _step(s, c, rates[i], levels, total)
+            total = step(s, c, 1.0 - rates[i] / N * decay, rates[i] / N, levels, total)
         for i in range(last - 1, first - 1, -1):
-            slopes[i] = _back(inner_s[i - first], inner_c[i - first], ds, dc, rates[i], levels)
+            slopes[i] = _back(inner_s[i - first], inner_c[i - first], ds, dc, rates[i], N, decay, levels)
     return error, slopes

@@ -23,15 +23,18 @@ from numpy.typing import NDArray
 from ..algorithms import Schedule
 from ..algorithms.schedules import TimeDependent
 from ..averages import Method, method_for
+from ..interface.errors import InputError
+from ..network.architectures import Committee
 from ..online.integration import Stopped, integrate
+from ..online.macro import equation_of_levels
 from ..online.motion import EquationOfMotion
-from ..problem.network import Committee
 from ..problem.start import Start
 from ..problem.statement import Problem
 from .linear_mean import LinearMean
 
 Array = NDArray[np.float64]
 DIFFERENCE = 1e-3  # of log η, for central differences
+MOST_STEPS = 1e9  # of an exact mean, whose rates are one array
 TOLERANCE = 1e-9  # of the solver between which differences are taken
 
 
@@ -42,7 +45,14 @@ def with_rate(problem: Problem, rate: float | TimeDependent) -> Problem:
 
 def objective(problem: Problem, start: Start, time: float) -> ExactMean | InfiniteSize:
     """What the schedules of a problem are judged by at a time."""
-    return ExactMean(problem, start, time) if is_linear(problem, start) else InfiniteSize(problem, start, time)
+    if not is_linear(problem, start):
+        return InfiniteSize(problem, start, time)
+    if time * (start.size or 0) > MOST_STEPS:
+        raise InputError(
+            f"time: {time:g} at size {start.size} is {time * (start.size or 0):.1e} steps, each of which has a rate; "
+            "use a smaller time or size"
+        )
+    return ExactMean(problem, start, time)
 
 
 def is_one_pass(problem: Problem) -> bool:
@@ -52,6 +62,11 @@ def is_one_pass(problem: Problem) -> bool:
 
 def is_linear(problem: Problem, start: Start) -> bool:
     """Whether the mean over runs has an exact recursion: linear networks, square loss, one-pass SGD, a size."""
+    if problem.classifies_rows:
+        raise InputError(
+            "data: optimise plans no classifiers of rows; `forecast(data, loss=...)` finds their best constant rate, "
+            "and the square loss of a linear student, Committee(1, 'linear'), has a schedule"
+        )
     if problem.learns_rows:
         problem = problem.linear_equivalent  # refuses students that are not linear
     student, teacher, data = problem.student, problem.teacher, problem.data
@@ -185,7 +200,7 @@ class InfiniteSize:
         return method_for(_theory(self.problem), self.start.u)
 
     def _motion(self, problem: Problem) -> EquationOfMotion:
-        return EquationOfMotion(_theory(problem), self.start, self.method)
+        return equation_of_levels(_theory(problem), self.start, self.method)
 
     @cached_property
     def _first(self) -> Array:

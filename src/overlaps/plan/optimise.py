@@ -26,7 +26,7 @@ plan for time 10, student 1 x linear, teacher 1 x linear (exact mean at size 500
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, overload
 
@@ -34,14 +34,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..algorithms import Schedule
-from ..interface.checks import array, number, whole
-from ..interface.errors import InputError, NumericalError, unknown
+from ..interface.checks import array, checked, listed, number, numbers, whole
+from ..interface.errors import InputError, NumericalError, shown, unknown
+from ..interface.progress import bar, without_bars
 from ..online.weak_mixture import WEAK
 from ..problem.start import Start, check
 from ..problem.statement import Problem
 from ..trajectory.scales import sample, train
 from .objectives import Objective, is_one_pass, objective, with_rate
-from .search import best_constant, best_values, knot_times
+from .search import MOST, REFINED, SCANNED, best_constant, best_values, knot_times
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 WIDTH = 100.0  # bounds of a rate, by default: the largest of the problem divided and multiplied by this
 LARGEST_BATCH = 10_000
+TRIALS = {"rate": SCANNED + REFINED + MOST, "decay": SCANNED + REFINED, "batch": 55}  # at most, or nearly so
+Tell = Callable[[], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,20 +130,20 @@ class TrainingPlan:
 
     def plot(self) -> Figure:
         """The schedule beside the best constant rate, and the error of both against time."""
-        import matplotlib.pyplot as plt
+        from ..plot.palette import COLOURS, panels
 
-        figure, (rate, error) = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-        for problem, last, style, name in (
-            (self.problem, self.time, "C0-", "plan"),
-            (self.compared, self._compared_time, "k--", "best constant" if self.vary == "rate" else "as given"),
+        figure, (rate, error) = panels(1, 2, (9, 3.5))
+        for problem, last, colour, style, name in (
+            (self.problem, self.time, COLOURS[0], "-", "plan"),
+            (self.compared, self._compared_time, "k", "--", "best constant" if self.vary == "rate" else "as given"),
         ):
             at = np.linspace(0.0, last, 200)
             samples = problem.update.batch * at
-            rate.plot(samples, problem.update.rate.at(at), style, label=f"{name}: {self.vary}")
+            rate.plot(samples, problem.update.rate.at(at), style, color=colour, label=f"{name}: {self.vary}")
             curve = objective(problem, self.start, last).curve(problem, at) + self.floor
-            error.plot(samples, curve, style, label=f"{name}: {curve[-1]:.3g} at the end")
+            error.plot(samples, curve, style, color=colour, label=f"{name}: {curve[-1]:.3g} at the end")
         if self.vary == "rate":
-            rate.plot(self.times, self.rates, "C0.")
+            rate.plot(self.times, self.rates, ".", color=COLOURS[0])
         rate.set(xlabel="samples per input dimension", ylabel="rate", yscale="log")
         error.set(xlabel="samples per input dimension", ylabel=f"error ({self.theory})", yscale="log")
         error.legend()
@@ -182,6 +185,7 @@ def optimise(
     knots: int | ArrayLike = ...,
     *,
     bounds: tuple[float, float] | None = ...,
+    progress: bool = ...,
 ) -> TrainingPlan: ...
 
 
@@ -194,9 +198,11 @@ def optimise(
     knots: int | ArrayLike = ...,
     *,
     bounds: tuple[float, float] | None = ...,
+    progress: bool = ...,
 ) -> tuple[TrainingPlan, ...]: ...
 
 
+@checked
 def optimise(
     problem: Problem,
     start: Start,
@@ -205,6 +211,7 @@ def optimise(
     knots: int | ArrayLike = 15,
     *,
     bounds: tuple[float, float] | None = None,
+    progress: bool = True,
 ) -> TrainingPlan | tuple[TrainingPlan, ...]:
     """The rates, the batch or the decay that leave the smallest error at `time`, by theory.
 
@@ -219,6 +226,7 @@ def optimise(
     knots: of the schedule: how many, dense at both ends, or their times.
     bounds: smallest and largest rate, batch or decay; of a rate by default a hundredth and a hundred times that of the
         problem. A trial within them that diverges is left out.
+    progress: whether to show how far it is, in a terminal or a notebook; how long it takes at most, not how long.
 
     The error is the exact mean over runs for linear networks where the start has a size, and that of infinite size
     otherwise; a schedule of a committee is a local optimum.
@@ -230,6 +238,11 @@ def optimise(
             "largest rate is the best, and full batches have their own theory"
         )
     problem.data.check_theory(start.size)
+    if not problem.data.commuting:
+        raise InputError(
+            "data: schedules are not searched for on covariances that do not commute, whose every solution takes "
+            "seconds; compare a few rates by solve, or use covariances that commute"
+        )
     if problem.data.mixture_strength(start.size) > WEAK:
         raise InputError(
             "data: components of this latent differ too much for the equations that optimise varies; compare a few "
@@ -240,28 +253,36 @@ def optimise(
         raise unknown("vary", str(vary), list(ways))
     if vary not in {field.name for field in fields(problem.algorithm)}:
         raise InputError(f"vary: {type(problem.algorithm).__name__} has no {vary} to vary; use vary='rate'")
-    if np.ndim(time):
+    if numbers("time", time).ndim:
         return tuple(
-            optimise(problem, start, float(t), vary, knots, bounds=bounds) for t in array("time", time, (None,))
+            optimise(problem, start, float(t), vary, knots, bounds=bounds, progress=progress)
+            for t in array("time", time, (None,))
         )
     time = number("time", time, above=0)
     if start.size is not None and time * start.size < 1:
         raise InputError(f"time: {time:g} is less than one step at size {start.size}; use at least 1/size")
     judge = objective(problem, start, time)
-    if vary != "rate" and np.ndim(knots):
+    if vary != "rate" and not _is_count(knots):
         raise InputError(f"knots: a {vary} is one number; leave knots out")
-    return ways[vary](judge, start, bounds, knots)
+    with bar(TRIALS[vary], "optimise, at most", "trial", shown=progress) as told, without_bars():
+        return ways[vary](judge, start, bounds, knots, told.update)
 
 
 def _limits(bounds: tuple[float, float] | None, low: float, high: float) -> tuple[float, float]:
     if bounds is None:
         return low, high
-    if not hasattr(bounds, "__len__") or len(bounds) != 2:
-        raise InputError(f"bounds: expected a smallest and a largest value, got {bounds!r:.80}")
-    low, high = (number(f"bounds[{i}]", x, above=0) for i, x in enumerate(bounds))
+    ends = listed("bounds", bounds, "a smallest and a largest value")
+    if len(ends) != 2:
+        raise InputError(f"bounds: expected a smallest and a largest value, got {shown(bounds)}")
+    low, high = (number(f"bounds[{i}]", x, above=0) for i, x in enumerate(ends))
     if low >= high:
         raise InputError(f"bounds: expected a smallest and a larger value, got {low:g} and {high:g}")
     return low, high
+
+
+def _is_count(knots: Any) -> bool:
+    """Whether knots are a number of them, and not their times."""
+    return numbers("knots", knots).ndim == 0
 
 
 def _largest_rate(problem: Problem, time: float) -> float:
@@ -269,17 +290,17 @@ def _largest_rate(problem: Problem, time: float) -> float:
     return float(np.max(rate.at(np.array([0.0, *(t for t in rate.knots if t <= time), time]))))
 
 
-def _best_rates(judge: Objective, start: Start, bounds: Any, knots: Any) -> TrainingPlan:
+def _best_rates(judge: Objective, start: Start, bounds: Any, knots: Any, tell: Tell) -> TrainingPlan:
     problem, time = judge.problem, judge.last
-    if np.ndim(knots):
+    if not _is_count(knots):
         times = array("knots", knots, (None,))
         if times.size < 2 or (np.diff(times) <= 0).any() or times[0] < 0 or times[-1] > time:
-            raise InputError(f"knots: expected increasing times from 0 to {time:g}, got {knots!r:.80}")
+            raise InputError(f"knots: expected increasing times from 0 to {time:g}, got {shown(knots)}")
     else:
         times = knot_times(time, whole("knots", knots, least=2, most=1000))
     centre = _largest_rate(problem, time)
     low, high = _limits(bounds, centre / WIDTH, centre * WIDTH)
-    constant = best_constant(lambda rate: judge.searched(with_rate(problem, rate)), low, high)
+    constant = best_constant(lambda rate: judge.searched(with_rate(problem, rate)), low, high, tell)
     if not np.isfinite(constant.excess):
         raise NumericalError(
             f"optimise: the error grows without bound at every constant rate from {low:g} to {high:g}; lower bounds",
@@ -287,7 +308,7 @@ def _best_rates(judge: Objective, start: Start, bounds: Any, knots: Any) -> Trai
             time=time,
         )
     rate = float(constant.values[0])
-    found = best_values(lambda rates: judge.slopes(times, rates), np.full(times.size, rate), low, high)
+    found = best_values(lambda rates: judge.slopes(times, rates), np.full(times.size, rate), low, high, tell)
     best = with_rate(problem, Schedule(times, found.values))
     return TrainingPlan(
         best,
@@ -337,14 +358,14 @@ def _single(
     )
 
 
-def _best_decay(judge: Objective, start: Start, bounds: Any, knots: Any) -> TrainingPlan:
+def _best_decay(judge: Objective, start: Start, bounds: Any, knots: Any, tell: Tell) -> TrainingPlan:
     problem = judge.problem
     low, high = _limits(bounds, 1e-4, 10.0)
 
     def changed(decay: float) -> Problem:
         return replace(problem, algorithm=replace(problem.algorithm, decay=decay))
 
-    found = best_constant(lambda decay: judge.excess(changed(decay)), low, high)
+    found = best_constant(lambda decay: judge.excess(changed(decay)), low, high, tell)
     without = judge.excess(changed(0.0))
     if without <= found.excess and bounds is None:
         return _single(judge, start, "decay", 0.0, changed(0.0), without, found.evaluations + 1)
@@ -352,7 +373,7 @@ def _best_decay(judge: Objective, start: Start, bounds: Any, knots: Any) -> Trai
     return _single(judge, start, "decay", value, changed(value), found.excess, found.evaluations + 1)
 
 
-def _best_batch(judge: Objective, start: Start, bounds: Any, knots: Any) -> TrainingPlan:
+def _best_batch(judge: Objective, start: Start, bounds: Any, knots: Any, tell: Tell) -> TrainingPlan:
     problem = judge.problem
     if problem.update.changes:
         raise InputError("rate: a batch changes how many steps there are, so its schedule would too; use one rate")
@@ -366,6 +387,7 @@ def _best_batch(judge: Objective, start: Start, bounds: Any, knots: Any) -> Trai
 
     def excess(batch: int) -> float:
         if batch not in tried:
+            tell()
             tried[batch] = objective(changed(batch), start, budget / batch).excess(changed(batch))
         return tried[batch]
 

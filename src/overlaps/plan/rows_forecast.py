@@ -22,6 +22,7 @@ True
 
 from __future__ import annotations
 
+import io
 import json
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,17 +31,19 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 from numpy.typing import NDArray
-from tqdm.auto import tqdm
 
 from ..algorithms import MultiPass, OnlineSGD
 from ..data import Samples
+from ..interface import files
 from ..interface.checks import whole
 from ..interface.errors import InputError
+from ..interface.progress import bar, without_bars
 from ..laws.ridge import equivalent_error
-from ..problem.network import Committee
+from ..network.architectures import Committee
 from ..problem.start import Start, draw
 from ..problem.statement import Problem
-from ..trajectory.dataset import SAMPLES, Trajectory
+from ..trajectory.citations import ROWS_FORECAST
+from ..trajectory.dataset import SAMPLES, Trajectory, provenance
 from ..trajectory.scales import solve
 from .optimise import PlanCheck, TrainingPlan, optimise
 from .rows_task import Estimates, RowsTask
@@ -143,36 +146,55 @@ class RowsForecast:
     def _trained(self) -> tuple[Array, Array]:
         return self.check.planned, self.check.compared
 
+    def _repr_html_(self) -> str:
+        from ..plot.notebook import card
+
+        return card(repr(self), self._draw_curves, describe="error of fresh rows against samples")
+
+    def _draw_curves(self, ax: Any) -> None:
+        c = self.curves.isel(sample=slice(1, None))
+        x = c["sample"].values
+        for name, style, words in (
+            ("constant", "--", f"rate {self.plan.best_constant:.3g}"),
+            ("plan", "-", "schedule"),
+        ):
+            ax.plot(x, c[f"error_{name}"].values, style, label=words)
+            ax.fill_between(x, c[f"error_{name}_low"].values, c[f"error_{name}_high"].values, alpha=0.15, lw=0)
+        ax.axhline(self.floor, color="0.5", ls=":", label="floor")
+        ax.set(xscale="log", yscale="log", xlabel="samples", ylabel="error")
+        ax.legend()
+
     def plot(self) -> Figure:
         """Spectrum and what it tells of the labels, learning curves with bands and trainings, schedule, verdict."""
-        import matplotlib.pyplot as plt
+        from ..plot.palette import COLOURS, panels
 
         c, plan, trust = self.curves, self.plan, self.trust
-        figure, ((spectrum, curve), (rate, verdict)) = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+        blue, orange = COLOURS[:2]
+        figure, ((spectrum, curve), (rate, verdict)) = panels(2, 2, (10, 7))
         ranks = np.arange(1, c.sizes["level"] + 1)
         seen = c["eigenvalue"].values > 0
         spectrum.loglog(ranks[seen], c["eigenvalue"].values[seen], ".", label="eigenvalue")
         spectrum.set(xlabel="direction", ylabel="eigenvalue", title="spectrum")
         told = spectrum.twinx()
-        told.semilogx(ranks, np.cumsum(c["explained"].values), "C1-")
-        told.set_ylabel("labels' variance told by the first directions", color="C1")
+        told.semilogx(ranks, np.cumsum(c["explained"].values), color=orange)
+        told.set_ylabel("labels' variance told by the first directions", color=orange)
         told.set_ylim(0, 1)
         x = c["sample"].values
         for name, colour, words in (
             ("constant", "k", f"rate {plan.best_constant:.3g}"),
-            ("plan", "C0", "best schedule"),
+            ("plan", blue, "best schedule"),
         ):
             error = [c[f"error_{name}{end}"].values[1:] for end in ("", "_low", "_high")]
             curve.plot(x[1:], error[0], color=colour, label=words)
             curve.fill_between(x[1:], error[1], error[2], color=colour, alpha=0.15, lw=0)
-        for runs, colour in zip(self._trained, ("C0", "k"), strict=True):
+        for runs, colour in zip(self._trained, (blue, "k"), strict=True):
             curve.errorbar(x[-1], runs.mean(), runs.std(ddof=1), fmt="o", color=colour)
         curve.axhline(self.floor, color="0.5", ls=":", label="floor")
         curve.set(
             xscale="log", yscale="log", xlabel="samples", ylabel="error", title="one pass; dots: trained on the rows"
         )
         curve.legend()
-        rate.plot(plan.times * self.data.size, plan.rates, "C0.-", label="best schedule")
+        rate.plot(plan.times * self.data.size, plan.rates, ".-", color=blue, label="best schedule")
         rate.axhline(plan.best_constant, color="k", ls="--", label="best constant")
         rate.set(xlabel="samples", ylabel="rate", title=f"saves {self.gain:.0%} of the error above the floor")
         rate.legend()
@@ -189,6 +211,10 @@ class RowsForecast:
         verdict.set(xscale="log", xlabel="samples", ylabel="trained against theory, %", title=_wrapped(trust.words))
         verdict.legend()
         return figure
+
+    def citations(self) -> list[str]:
+        """The papers behind the forecast: one pass, its bands by a bootstrap, ridge regression."""
+        return list(ROWS_FORECAST)
 
     def summary(self) -> dict[str, Any]:
         """The numbers that matter, for JSON."""
@@ -213,6 +239,7 @@ class RowsForecast:
             "trusted": trust.trusted,
             "within": trust.within(trust.best) if trust.trusted else None,
             "verdict": trust.words,
+            "citations": self.citations(),
             "held_out": None
             if held is None
             else {
@@ -234,13 +261,16 @@ class RowsForecast:
             "summary": folder / "learn.json",
         }
         picture = self.plot()
-        picture.savefig(paths["picture"], dpi=150)
+        files.write_picture(paths["picture"], picture, dpi=150)
         plt.close(picture)
         names = [str(name) for name, values in self.curves.items() if values.dims == ("sample",)]
         table = np.column_stack([self.curves["sample"].values, *(self.curves[name].values for name in names)])
-        np.savetxt(paths["table"], table, "%.8g", ",", header=",".join(["samples", *names]), comments="")
-        self.curves.to_netcdf(paths["data"], engine="h5netcdf")
-        paths["summary"].write_text(json.dumps(self.summary(), indent=2) + "\n", encoding="utf-8")
+        rows = io.StringIO()
+        np.savetxt(rows, table, "%.8g", ",", header=",".join(["samples", *names]), comments="")
+        files.write(paths["table"], rows.getvalue())
+        about = provenance(self.plan.problem, "exact mean", averaged=True)
+        files.write_dataset(paths["data"], self.curves.assign_attrs(about))
+        files.write(paths["summary"], json.dumps(self.summary(), indent=2) + "\n")
         return paths
 
 
@@ -261,23 +291,22 @@ def forecast_rows(data: Samples, samples: int | None, runs: int | None, seed: in
         )
     samples = n if samples is None else whole("samples", samples, least=N // 2 + 1)
     runs = int(np.clip(WORK / (samples * N), *RUNS)) if runs is None else whole("runs", runs, least=2)
-    bar = tqdm(total=6, desc="forecast", unit="part", delay=1, disable=None if progress else True)
-    with bar:
+    with bar(6, "forecast", "part", shown=progress) as shown, without_bars():
         problem = Problem(data=data, student=Committee(1, "linear"), algorithm=OnlineSGD(_middle_rate(data)))
         start = draw(problem, N, scale=0.0)
         best = optimise(problem, start, samples / N, knots=2).best_constant
-        bar.update()
+        shown.update()
         last = min(samples, n) / N
         trust = measure_trust(data, estimates, best, last, runs=runs, seed=seed, progress=False)
-        bar.update(2)
+        shown.update(2)
         bounds = best / WIDTH, max(trust.highest_rate, best)
         plan, later = optimise(problem, start, [samples / N, MORE * samples / N], bounds=bounds)
         check = plan.check(runs, seed, progress=False)
-        bar.update()
+        shown.update()
         passes = _many_passes(problem, data, start, best)
-        bar.update()
+        shown.update()
         curves, floor_error = _curves(estimates, plan, samples, _spread(trust), check, seed)
-        bar.update()
+        shown.update()
     fresh = estimates.fresh
     more = float(fresh.errors(_rates(later, MORE * samples, N))[-1])
     return RowsForecast(
@@ -338,7 +367,7 @@ def _curves(
     rates = {"constant": np.full(samples, plan.best_constant), "plan": _rates(plan, samples, N)}
     for name in rates:
         error = fresh.errors(rates[name])[at]
-        doubt = np.std([task.errors(rates[name])[at] for task in tasks], axis=0, ddof=1)
+        doubt = np.std([task.rough_errors(rates[name])[at] for task in tasks], axis=0, ddof=1)
         # runs spread by little at first: they all start at zero
         width = BAND * np.hypot(doubt, np.nan_to_num(single[name]) * error * np.minimum(1.0, at / N))
         values |= {

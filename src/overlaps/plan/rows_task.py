@@ -5,8 +5,8 @@ In the principal axes of the rows, with residuals r = y − θ*·x of the best l
     ω_k = ⟨x_k²⟩        θ*_k² = ⟨x_k y⟩²/ω_k²        σ² = ⟨r²⟩
 
 are the population of `train`, which draws the rows themselves. Of *fresh* rows the map fitted to n rows promises too
-much: σ² is too small by the factor 1 − N/n, and θ*_k² too large by σ²/(n ω_k). `fresh` takes this off. The error after
-any rates is linear in these numbers (see `overlaps.plan.linear_mean`), so that single θ*_k² may come out negative.
+much; `fresh` takes this off (`overlaps.data.fit_bias`). The error after any rates is linear in these numbers (see
+`overlaps.plan.linear_mean`), so that single θ*_k² may come out negative.
 
 Estimates from other weights w of the rows, as the bootstrap needs them, stay in these axes,
 
@@ -14,6 +14,8 @@ Estimates from other weights w of the rows, as the bootstrap needs them, stay in
 
 which is exact to first order in the change of the weights, but for the turn of the axes; residuals are those of a fit
 without the row, r/(1 − N/n) on average. On real sets this has the standard errors of a full bootstrap within a third.
+`overlaps.trajectory.fresh_rows` turns the axes as well and takes off what is left of the bias, for `solve`; that costs
+an eigendecomposition for each resample, which a forecast of thousands of columns within a minute cannot pay.
 """
 
 from __future__ import annotations
@@ -26,11 +28,13 @@ from numpy.typing import NDArray
 from scipy.linalg import solve
 
 from ..data import Samples
+from ..data.fit_bias import without_fit_bias
 from ..interface.errors import InputError
 from .linear_mean import LinearMean
 
 Array = NDArray[np.float64]
 BLOCK = 2**22  # numbers of a block of rows
+MANY = 1000  # levels, beyond which resamples take merged ones
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,20 +55,29 @@ class RowsTask:
         """Mean error before the first step and after each, noise included, (steps + 1,)."""
         return self.mean.curve(rates) + self.noise / 2
 
+    def rough_errors(self, rates: Array) -> Array:
+        """The same within 2e-3, by merged levels where there are very many: for the spread of resamples."""
+        mean = self.mean.merged() if self.omega.size > MANY else self.mean
+        return mean.curve(rates) + self.noise / 2
+
 
 @dataclass(frozen=True, eq=False)
 class Estimates:
-    """Estimates from labelled rows: `rows`, (n, N) in their principal axes, and `targets`, (n,)."""
+    """Estimates from labelled rows: `rows`, (n, N) in their principal axes, and `targets`, (n,).
+
+    centred: whether their means were subtracted.
+    """
 
     rows: Array
     targets: Array
+    centred: bool = True
 
     @classmethod
     def of(cls, data: Samples) -> Estimates:
         """Those of a data set; refused without labels."""
         if data.targets is None:
             raise InputError("y: these rows have no labels; give them as y, or by target")
-        return cls(data.rows, data.targets)
+        return cls(data.rows, data.targets, data.centre)
 
     @cached_property
     def omega(self) -> Array:
@@ -95,7 +108,12 @@ class Estimates:
     @property
     def fresh(self) -> RowsTask:
         """The population behind the rows, without the bias of a fit."""
-        return unbiased(self.plain, len(self.rows))
+        return self._unbiased(self.plain, len(self.rows))
+
+    def _unbiased(self, task: RowsTask, count: int) -> RowsTask:
+        """A fit to `count` rows without its bias."""
+        parts = without_fit_bias(task.omega, task.signal, task.noise, count=count, centred=self.centred)
+        return RowsTask(task.omega, *parts)
 
     def weighted(self, weights: Array) -> list[RowsTask]:
         """Estimates of rows that count with other weights, (tasks, n), each summing to one."""
@@ -132,15 +150,4 @@ class Estimates:
         ridge = 1e-10 * float(self.omega.max()) * np.eye(int(kept.sum()))
         theta[kept] = solve(covariance[np.ix_(kept, kept)] + ridge, products[kept], assume_a="pos")
         residuals = self.targets[~held] - mean - (fit - centre) @ theta
-        return unbiased(RowsTask(np.diag(covariance).copy(), theta**2, float(np.mean(residuals**2))), n)
-
-
-def unbiased(task: RowsTask, count: int) -> RowsTask:
-    """A fit to `count` rows without its bias."""
-    N = int(np.count_nonzero(task.omega > 1e-12 * task.omega.max()))
-    if count <= N + 1:
-        raise InputError(f"rows: {count} rows of {N} columns are too few for a fit; give at least {2 * N}")
-    noise = task.noise / (1 - (N + 1) / count)
-    kept = task.omega > 1e-12 * task.omega.max()
-    doubt = np.divide(noise / count, task.omega, out=np.zeros_like(task.omega), where=kept)
-    return RowsTask(task.omega, task.signal - doubt, noise)
+        return self._unbiased(RowsTask(np.diag(covariance).copy(), theta**2, float(np.mean(residuals**2))), n)

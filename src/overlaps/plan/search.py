@@ -20,6 +20,8 @@ from scipy.optimize import minimize, minimize_scalar
 
 Array = NDArray[np.float64]
 SCANNED = 25  # values of a constant at first, on a logarithmic scale
+REFINED = 20  # about how many more until the best is known
+MOST = 200  # steps of the search for a schedule
 
 
 class Found(NamedTuple):
@@ -39,13 +41,17 @@ def knot_times(last: float, count: int) -> Array:
     return last * np.concatenate([[0.0], inner, [1.0]])
 
 
-def best_constant(excess: Callable[[float], float], low: float, high: float) -> Found:
-    """The value between two bounds of smallest excess error; infinite values are refused trials."""
+def best_constant(excess: Callable[[float], float], low: float, high: float, tell: Callable[[], object]) -> Found:
+    """The value between two bounds of smallest excess error; infinite values are refused trials.
+
+    tell: called at every evaluation.
+    """
     evaluations = 0
 
     def at(x: float) -> float:
         nonlocal evaluations
         evaluations += 1
+        tell()
         found = excess(float(np.exp(x)))
         # a finite stand-in: a scan of numbers that are all infinite has no smallest
         return float(np.log(found)) if 0 < found < np.inf else (-700.0 if found == 0 else 700.0)
@@ -60,11 +66,12 @@ def best_constant(excess: Callable[[float], float], low: float, high: float) -> 
 
 
 def best_values(
-    slopes: Callable[[Array], tuple[float, Array]], first: Array, low: float, high: float, most: int = 200
+    slopes: Callable[[Array], tuple[float, Array]], first: Array, low: float, high: float, tell: Callable[[], object]
 ) -> Found:
     """The values between bounds of smallest excess error, from `first` on.
 
     slopes: the excess error at values, infinite where they are refused, and its derivatives by their logarithms.
+    tell: called at every evaluation.
     """
     evaluations, worst = 0, -np.inf
     best_x, best = np.log(first), np.inf
@@ -72,6 +79,7 @@ def best_values(
     def objective(x: Array) -> tuple[float, Array]:
         nonlocal evaluations, worst, best, best_x
         evaluations += 1
+        tell()
         error, slope = slopes(np.exp(x))
         if not (0 < error < np.inf and np.isfinite(slope).all()):
             away = x - best_x
@@ -83,6 +91,6 @@ def best_values(
         return value, slope / error
 
     bounds = [(np.log(low), np.log(high))] * first.size
-    options = {"maxiter": most, "maxcor": min(20, first.size), "ftol": 1e-10, "gtol": 1e-7}
+    options = {"maxiter": MOST, "maxcor": min(20, first.size), "ftol": 1e-10, "gtol": 1e-7}
     minimize(objective, best_x, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
     return Found(np.exp(best_x), float(np.exp(best)), evaluations)

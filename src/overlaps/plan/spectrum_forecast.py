@@ -29,7 +29,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from ..algorithms import GradientFlow
 from ..data import GaussianInputs, PowerLaw, Spectrum
 from ..data.power_law import PowerFit
+from ..interface import files
 from ..interface.checks import whole
 from ..interface.errors import InputError
 from ..laws import (
@@ -52,7 +53,7 @@ from ..laws import (
     window,
 )
 from ..laws.levels import AnySpectrum, levels
-from ..problem.network import Committee
+from ..network.architectures import Committee
 from ..problem.statement import Problem
 
 if TYPE_CHECKING:
@@ -144,12 +145,21 @@ class Forecast:
             return f"no scaling law: too flat, eigenvalues fall as rank^-(1+β) and β is not above zero; {over}"
         return f"power law: eigenvalues fall as rank^-(1+β), {over}"
 
+    def _repr_html_(self) -> str:
+        from ..plot.notebook import card
+
+        def draw(ax: Any) -> None:
+            ax.loglog(self.data["time"], self.data["error"])
+            ax.set(xlabel="time (samples per input dimension)", ylabel="error")
+
+        return card(repr(self), draw, describe="error of a linear student against time")
+
     def plot(self) -> Figure:
         """Spectrum with its fit, learning curve, error against trained levels, plateaus against units."""
-        import matplotlib.pyplot as plt
+        from ..plot.palette import COLOURS, panels
 
-        d = self.data
-        figure, ((spectrum, curve), (features, plateaus)) = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
+        d, (blue, orange) = self.data, COLOURS[:2]
+        figure, ((spectrum, curve), (features, plateaus)) = panels(2, 2, (10, 7))
         seen = d["eigenvalue"] > 0
         spectrum.loglog(d["rank"][seen], d["eigenvalue"][seen], ".", label="eigenvalues")
         if self.fit is not None and self.fit.is_power_law:
@@ -181,12 +191,12 @@ class Forecast:
             ylabel="error",
             title="after long training, infinite size",
         )
-        plateaus.plot(d["unit"], d["plateau"], "C0o-")
+        plateaus.plot(d["unit"], d["plateau"], "o-", color=blue)
         plateaus.set(xlabel="units of student and teacher", title="erf committee: plateau, infinite size")
-        plateaus.set_ylabel("error", color="C0")
+        plateaus.set_ylabel("error", color=blue)
         escape = plateaus.twinx()
-        escape.semilogy(d["unit"], d["escape_time"], "C1s--")
-        escape.set_ylabel("escape time", color="C1")
+        escape.semilogy(d["unit"], d["escape_time"], "s--", color=orange)
+        escape.set_ylabel("escape time", color=orange)
         return figure
 
     def write(self, folder: Path) -> tuple[Path, Path]:
@@ -195,9 +205,9 @@ class Forecast:
 
         paths = folder / "forecast.png", folder / "forecast.nc"
         picture = self.plot()
-        picture.savefig(paths[0], dpi=150)
+        files.write_picture(paths[0], picture, dpi=150)
         plt.close(picture)
-        self.data.to_netcdf(paths[1], engine="h5netcdf")
+        files.write_dataset(paths[1], self.data)
         return paths
 
 

@@ -23,7 +23,7 @@ from ..algorithms import OnlineSGD
 from ..compiled.functions import kept
 from ..data import Samples
 from ..interface.errors import NumericalError
-from ..problem.network import Committee
+from ..network.architectures import Committee
 from ..problem.start import draw
 from ..problem.statement import Problem
 from ..trajectory.scales import train
@@ -228,7 +228,7 @@ def _held_out(estimates: Estimates, rate: float, *, runs: int, seed: int) -> Hel
         return None
     rates = np.full(count, rate)
     predicted = float(estimates.without(held).errors(rates)[-1])
-    ends = np.array([task.errors(rates)[-1] for task in estimates.resampled(20, seed)])
+    ends = np.array([task.rough_errors(rates)[-1] for task in estimates.resampled(20, seed)])
     rows, targets, places = estimates.rows, estimates.targets, np.flatnonzero(~held)
     test, labels = rows[held], targets[held]
     losses = np.empty((runs, len(test)))

@@ -20,12 +20,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data import TeacherFields
-from ..interface.checks import array, number, whole
-from ..interface.errors import InputError
+from ..interface.checks import array, checked, number, whole
+from ..interface.errors import InputError, shown
 from .statement import Problem
 
 Array = NDArray[np.float64]
 LIMIT = 1e8  # an overlap beyond this has diverged
+LARGEST_SCALE = 1e100  # of weights whose overlaps do not overflow
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,6 +91,7 @@ class Start:
         return self.G[:, : self.u.size, : self.u.size]
 
     @classmethod
+    @checked
     def from_weights(
         cls,
         problem: Problem,
@@ -108,19 +110,27 @@ class Start:
         data, size = problem.data, W.shape[1]
         width, dimensions = data.teacher_size(size), data.dimensions(size)
         if teacher is None:
-            teacher = np.zeros((0, width)) if data.own_teacher is None else data.own_teacher
-        elif data.own_teacher is not None:
+            teacher = np.zeros((0, width)) if problem.row_teacher is None else problem.row_teacher
+        elif problem.row_teacher is not None:
             raise InputError("teacher: labelled rows bring their own, their best linear map; leave it out")
         B = array("teacher", teacher, (problem.teacher_units, width))
         means = data.mean_vectors(size)
         fixed = data.turned(fixed_rows(data.teacher_rows(B, size), means))
-        Q, A, G = block_overlaps(data.turned(W), fixed, dimensions)
+        with np.errstate(over="ignore", invalid="ignore"):
+            Q, A, G = block_overlaps(data.turned(W), fixed, dimensions)
+        if not all(np.isfinite(overlaps).all() for overlaps in (Q, A, G)):
+            name = "student" if not np.isfinite(Q).all() else "teacher"
+            raise InputError(
+                f"{name}: weights of {np.abs(W if name == 'student' else B).max():.1e} overflow when "
+                "squared; use entries of order 1"
+            )
         v, u = _readouts(problem, student_readout, teacher_readout)
         own = student_readout is not None or teacher_readout is not None
         omega, latent = data.eigenvalues_at(size), data.teacher_fields(B, size)
         return cls(Q, A, G, v, u, dimensions / size, omega, size, dimensions, W, B, means, own, latent)
 
     @classmethod
+    @checked
     def from_overlaps(
         cls,
         problem: Problem,
@@ -224,6 +234,7 @@ class Start:
         Q_levels, A, G = data.typical(*blocks)
         return cls(Q_levels, A, G, v, u, data.fractions, data.eigenvalues, own_readouts=own, latent=latent)
 
+    @checked
     def at_size(self, problem: Problem, size: int) -> Start:
         """The same overlaps at another size, without weights: what finite-size scaling starts from."""
         self.check_fits(problem)
@@ -313,6 +324,19 @@ class Start:
         if largest >= LIMIT:
             raise InputError(f"start: an overlap or readout of {largest:.3g} counts as diverged; use a smaller scale")
 
+    def _repr_html_(self) -> str:
+        from ..plot.notebook import card
+
+        overlaps = np.concatenate([x.sum(0) for x in (self.Q, self.A)], axis=1)
+        K = len(overlaps)
+
+        def draw(ax: Any) -> None:
+            ax.imshow(overlaps, cmap="viridis", aspect="auto")
+            ax.axvline(K - 0.5, color="w", lw=2)
+            ax.set(xlabel="students | teachers and means", ylabel="student", title="overlaps, summed over levels")
+
+        return card(repr(self), draw if overlaps.size > 1 else None, describe="overlaps of the students as a map")
+
     def __repr__(self) -> str:
         levels, K, M = self.R.shape
         what = "overlaps only" if self.student is None else "weights and overlaps"
@@ -328,16 +352,19 @@ def _means(count: int) -> str:
 def check(problem: Problem, start: Start) -> None:
     """Refuse a problem and a start that do not belong together, before anything is computed."""
     if not isinstance(problem, Problem):
-        raise InputError(f"problem: expected an overlaps.Problem, got {problem!r}")
+        raise InputError(f"problem: expected an overlaps.Problem, got {shown(problem)}")
     if not isinstance(start, Start):
-        raise InputError(f"start: expected an overlaps.Start (from draw or Start.from_...), got {start!r}")
+        raise InputError(f"start: expected an overlaps.Start (from draw or Start.from_...), got {shown(start)}")
     start.check_fits(problem)
 
 
+@checked
 def draw(problem: Problem, size: int, seed: int = 0, scale: float = 1.0) -> Start:
     """Random weights: the teacher's standard normal, the student's with standard deviation `scale`."""
     size = whole("size", size, least=1)
     scale = number("scale", scale, least=0)
+    if scale > LARGEST_SCALE:
+        raise InputError(f"scale: weights of {scale:.1e} overflow when squared; use one of order 1")
     problem.data.dimensions(size)
     count = problem.data.components.weights.size if problem.data.has_means else 0
     weights = size * (problem.student.units + problem.teacher_units + count)
@@ -348,7 +375,7 @@ def draw(problem: Problem, size: int, seed: int = 0, scale: float = 1.0) -> Star
         )
     rng = np.random.default_rng(whole("seed", seed, least=0))
     teacher = None
-    if problem.data.own_teacher is None:
+    if problem.row_teacher is None:
         teacher = rng.standard_normal((problem.teacher_units, problem.data.teacher_size(size)))
     student = scale * rng.standard_normal((problem.student.units, size))
     return Start.from_weights(problem, student=student, teacher=teacher)

@@ -18,18 +18,18 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ..activations import Activation, activation
 from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, MultiPass, OnlineSGD, Update
 from ..algorithms.schedules import SCHEDULES
 from ..compiled.named import named
 from ..data import (
     MODELS,
     SPECTRA,
+    GaussianClasses,
     GaussianInputs,
     GaussianMixture,
     HiddenManifold,
@@ -38,10 +38,11 @@ from ..data import (
     StudentInputs,
 )
 from ..interface import spec
-from ..interface.checks import number
-from ..interface.errors import InputError
-from ..losses import CrossEntropy, Loss, OutputLoss, check_gradient, known_kinks, loss
-from .network import Committee, Softmax
+from ..interface.checks import checked, number
+from ..interface.errors import InputError, shown
+from ..network.activations import Activation, activation
+from ..network.architectures import Committee, Softmax
+from ..network.losses import CrossEntropy, Loss, OutputLoss, check_gradient, known_kinks, loss
 from .origin import largest_pull
 
 ROLES: spec.Roles = {
@@ -87,7 +88,7 @@ class Problem:
         the generalisation `error` does not count it.
     """
 
-    data: GaussianInputs | Samples | GaussianMixture | HiddenManifold | StudentInputs
+    data: GaussianInputs | Samples | GaussianMixture | GaussianClasses | HiddenManifold | StudentInputs
     teacher: Committee | None = None
     student: Committee | Softmax
     algorithm: OnlineSGD | MultiPass | GradientFlow | FullBatch
@@ -106,7 +107,7 @@ class Problem:
             elif not isinstance(value, ROLES[name]):
                 wanted = " or ".join(kind.__name__ for kind in ROLES[name])
                 hint = "; giant steps are for overlaps.giant_step" if isinstance(value, GiantStep) else ""
-                raise InputError(f"{name}: expected {wanted}, got {' '.join(repr(value).split()):.80}{hint}")
+                raise InputError(f"{name}: expected {wanted}, got {shown(value)}{hint}")
         if self.teacher is not None and self.teacher.train_readout:
             raise InputError("teacher: a teacher does not learn; set train_readout on the student")
         if self.algorithm.readout_rate is not None and not self.student.train_readout:
@@ -121,19 +122,23 @@ class Problem:
         self._warn_of_decay()
 
     def _check_rows(self) -> None:
-        """Labelled rows bring their targets with them, which the square loss learns."""
+        """Labelled rows bring their targets with them: the square loss learns numbers, all losses learn classes."""
         if self.teacher is not None:
             raise InputError("teacher: these rows carry labels; drop the teacher, or build Samples without labels")
         if self.label_noise:
             raise InputError("label_noise: these rows have labels, which are learned as they are; use label_noise=0")
-        if self.loss != "square" or isinstance(self.student, Softmax):
+        data: Any = self.data
+        if not data.classes and (self.loss != "square" or isinstance(self.student, Softmax)):
             raise InputError(
-                f"loss: labelled rows are learned by the square loss of a Committee, got {self.loss!r:.40} with "
-                f"{type(self.student).__name__}; use loss='square' and Committee"
+                f"loss: real labels of rows are learned by the square loss of a Committee, got {shown(self.loss)} with "
+                f"{type(self.student).__name__}; use loss='square' and Committee, or pass classes as whole numbers or "
+                "text"
             )
+        if self.loss == "square":
+            _ = data.targets  # which refuses more than two classes
 
     def _check_loss(self) -> None:
-        labels = sorted(set(self.data.components.labels.tolist()))
+        labels = sorted(set((self.class_targets if self.classifies_rows else self.data.components.labels).tolist()))
         law = self.law
         if isinstance(law, Loss):
             if self.label_noise:
@@ -202,8 +207,8 @@ class Problem:
 
     @property
     def teacher_units(self) -> int:
-        """M, zero without a teacher; labelled rows have the one of their best linear map."""
-        return int(self.learns_rows) if self.teacher is None else self.teacher.units
+        """M, zero without a teacher; a regression on labelled rows has the one of their best linear map."""
+        return int(self.regresses_rows) if self.teacher is None else self.teacher.units
 
     @property
     def teacher_readouts(self) -> NDArray[np.float64]:
@@ -216,11 +221,65 @@ class Problem:
         return self.data.labelled and self.data.table is not None
 
     @cached_property
+    def classifies_rows(self) -> bool:
+        """Whether labels of rows are learned as classes, each with a Gaussian of its own in theory.
+
+        A linear student with the square loss is a regression, whose theory needs no Gaussian, unless groups are named.
+        """
+        data, student = cast("Any", self.data), self.student
+        if not self.learns_rows or not data.classes:
+            return False
+        linear = isinstance(student, Committee) and student.activation == "linear" and not student.train_readout
+        return not (linear and self.loss == "square") or data.groups is not None
+
+    @property
+    def regresses_rows(self) -> bool:
+        """Whether labels of rows are learned as numbers."""
+        return self.learns_rows and not self.classifies_rows
+
+    @cached_property
+    def class_targets(self) -> NDArray[Any]:
+        """What the loss learns of each class of rows, (classes,): its number, or −1 and 1 less their mean if square."""
+        data: Any = self.data
+        if self.loss != "square":
+            return np.arange(len(data.classes))
+        targets, numbers = data.targets, data.labels.numbers
+        return np.array([targets[np.argmax(numbers == c)] for c in range(len(data.classes))])
+
+    @property
+    def row_targets(self) -> NDArray[Any] | None:
+        """What is learned of each row of a data set, (rows,); None where rows have no labels, or there are none."""
+        if self.classifies_rows:
+            data: Any = self.data
+            return self.class_targets[data.labels.numbers]
+        return self.data.targets
+
+    @property
+    def row_teacher(self) -> NDArray[np.float64] | None:
+        """The linear teacher that labels of rows stand for in a regression, (1, N); None otherwise."""
+        return self.data.own_teacher if self.regresses_rows else None
+
+    @cached_property
+    def class_equivalent(self) -> Problem:
+        """What theory takes a classifier of labelled rows for: inputs with a Gaussian for each class or group."""
+        data: Any = self.data
+        if not self.classifies_rows:
+            raise InputError("data: these labels are not learned as classes; use problem.linear_equivalent")
+        return Problem(
+            data=data.as_gaussian(self.class_targets), student=self.student, algorithm=self.algorithm, loss=self.loss
+        )
+
+    @cached_property
     def linear_equivalent(self) -> Problem:
         """What theory takes a linear student of labelled rows for: Gaussian inputs with their spectrum, a linear
         teacher, and what that leaves of the labels as noise."""
         data: Any = self.data
         student = self.student
+        if self.classifies_rows:
+            raise InputError(
+                "data: these labels are learned as classes, of which OnlineSGD and GradientFlow have a theory and "
+                "which MultiPass trains on; use one of these, or the square loss of a linear student"
+            )
         if not isinstance(student, Committee) or student.activation != "linear" or student.train_readout:
             raise InputError(
                 "student: theory of labelled rows is for linear students with a fixed readout, got "
@@ -289,13 +348,18 @@ class Problem:
 
     @property
     def gradient(self) -> Any:
-        """The compiled gradient of the loss, see `overlaps.losses`."""
+        """The compiled gradient of the loss, see `overlaps.network.losses`."""
         return self._compiled("gradient")
 
     @property
     def value(self) -> Any:
         """The compiled loss of one sample, ``value(λ, ν, c, v, u, noise=0)``."""
         return self._compiled("value")
+
+    @property
+    def decision(self) -> Any:
+        """The compiled decision between targets, ``decision(λ, ν, targets, v, u)``: the place of that of least loss."""
+        return self._compiled("decision")
 
     @property
     def curvature(self) -> Any:
@@ -320,9 +384,17 @@ class Problem:
         return spec.write(spec.to_mapping(self))
 
     @classmethod
+    @checked
     def from_toml(cls, text: str) -> Problem:
         """Read a problem; every mistake is an `InputError` that names the field."""
         return spec.from_mapping(cls, spec.parse(text), ROLES)
+
+    def _repr_html_(self) -> str:
+        from ..plot.notebook import card
+
+        inputs = self.data.described(as_gaussian=False)
+        law = self.loss if isinstance(self.loss, str) else self.loss.name
+        return card(f"{inputs} inputs; {self.describe_networks()}; {law} loss\n{self}")
 
     def __str__(self) -> str:
         try:

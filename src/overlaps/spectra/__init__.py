@@ -19,17 +19,18 @@ from .models import Model
 from .observer import Observer
 from .operators import OperatorFamily, SymmetricOperator
 from .outliers import PredictedSpectrum, bbp, bulk_edge, count_outliers, mp_edge, predicted_outliers, visibility
-from .population import LowRankPlusIdentity, PopulationMatrix, population, readout_block
+from .population import PopulationMatrix, population, readout_block
+from .population_block import PopulationBlock
 from .stopping import StoppingRule, outlier_rank, stop_time
 
 __all__ = [
     "Batch",
     "Eigenpairs",
-    "LowRankPlusIdentity",
     "Model",
     "NetworkMatrix",
     "Observer",
     "OperatorFamily",
+    "PopulationBlock",
     "PopulationMatrix",
     "PredictedSpectrum",
     "StoppingRule",

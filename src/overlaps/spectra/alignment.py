@@ -27,7 +27,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..interface.checks import array, number
+from ..interface.checks import array, checked, number
 from ..interface.errors import InputError
 from .eigenpairs import eigenpairs
 from .operators import SymmetricOperator
@@ -36,6 +36,7 @@ Array = NDArray[np.float64]
 TOLERANCE = 1e-7  # of the norms of operators, in units of |A|
 
 
+@checked
 def subspace_alignment(v: ArrayLike, subspace: ArrayLike) -> float | Array:
     """ρ(v, B) of one vector (n,), a float, or of every column of (n, j), an array (j,).
 
@@ -63,6 +64,7 @@ def alignments(vectors: Array, bases: Array) -> Array:
     return np.minimum(along / np.where(length > 0, length, 1.0), 1.0)
 
 
+@checked
 def distance_from(A: ArrayLike | SymmetricOperator, subspace: ArrayLike) -> float:
     """|(I − P) A| / |A|, the smallest error up to which a matrix lives in a subspace; 0 for A = 0.
 
@@ -97,6 +99,7 @@ def distance_from(A: ArrayLike | SymmetricOperator, subspace: ArrayLike) -> floa
     return float(np.clip(eigenpairs(both, 1, tolerance=TOLERANCE / 2).values[0] - 1, 0.0, 1.0))
 
 
+@checked
 def lives_in(what: ArrayLike | SymmetricOperator, subspace: ArrayLike, error: float) -> bool:
     """Whether a vector (n,) or a matrix (array (n, any) or operator) lives in a subspace up to `error`.
 

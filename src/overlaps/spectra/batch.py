@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..interface.checks import array, whole
+from ..interface.checks import array, checked, whole
 from ..interface.errors import InputError
 from ..problem.start import Start
 from ..problem.statement import Problem
@@ -56,6 +56,7 @@ class Batch:
         object.__setattr__(self, "components", drawn)
 
     @classmethod
+    @checked
     def draw(cls, problem: Problem, start: Start, samples: int, seed: int = 0) -> Batch:
         """Fresh samples of the inputs of `problem` at the size of `start`, as many as `samples`."""
         start.check_fits(problem)
@@ -71,9 +72,12 @@ class Batch:
                 f"samples: {samples} of {start.size} inputs each are {samples * start.size * 8e-9:.0f} GB; use fewer"
             )
         weights, _, labels = data.components
+        if data.matrices is not None:
+            X, components = data.draw_inputs(rng, samples)
+            return cls(X, labels[components], components)
         components = rng.choice(weights.size, samples, p=weights)
         X = rng.standard_normal((samples, start.size))
-        X *= np.repeat(np.sqrt(data.covariances), data.dimensions(start.size), axis=1)[components]
+        X *= np.repeat(np.sqrt(data.component_eigenvalues), data.dimensions(start.size), axis=1)[components]
         means = data.mean_vectors(start.size) if start.means is None else start.means
         if len(means):
             X += means[components]

@@ -30,7 +30,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..interface.checks import array, number, whole
+from ..interface.checks import array, checked, number, whole
 from ..interface.errors import InputError, NumericalError
 from .krylov import Block, Found, block_lanczos, orthonormal
 from .operators import SYMMETRY_PROBES, OperatorFamily, SymmetricOperator, check_symmetric
@@ -85,6 +85,7 @@ class Eigenpairs:
         return f"Eigenpairs({many}{count} of {n}: {listed}{' (first)' if family else ''}; {worst}, {self.method})"
 
 
+@checked
 def eigenpairs(
     A: Operators | ArrayLike,
     count: int,
@@ -145,6 +146,7 @@ def eigenpairs(
     raise NumericalError(f"{A.name}: larger eigenvalues without end", quantity=f"eigenvalues of {A.name}", time=0.0)
 
 
+@checked
 def gram_eigenpairs(F: ArrayLike, count: int, *, tolerance: float = 1e-9) -> Eigenpairs:
     """The `count` largest eigenpairs of FᵀF, F (samples, n): those of F Fᵀ mapped back, or directly, by cost.
 

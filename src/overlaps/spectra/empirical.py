@@ -42,10 +42,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled.functions import loop
-from ..interface.checks import whole
+from ..interface.checks import checked, whole
 from ..interface.errors import InputError
-from ..losses import Loss
-from ..problem.network import Softmax
+from ..network.architectures import Softmax
+from ..network.losses import Loss
 from ..problem.start import Start, check
 from ..problem.statement import Problem
 from .batch import Batch, check_inputs
@@ -256,11 +256,13 @@ def _slabs(n: int, columns: NDArray[Any]) -> list[slice]:
     return [slice(first, first + rows) for first in range(0, n, rows)]
 
 
+@checked
 def hessian(problem: Problem, start: Start, batch: Batch) -> NetworkMatrix:
     """The Hessian of the mean loss over `batch` at the weights of `start`, without weight decay."""
     return _at(problem, start, batch, "hessian")
 
 
+@checked
 def gradient_matrix(problem: Problem, start: Start, batch: Batch) -> NetworkMatrix:
     """The mean over `batch` of the gradient times its transpose (the G-matrix), without weight decay."""
     return _at(problem, start, batch, "gradient")

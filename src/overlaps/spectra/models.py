@@ -52,7 +52,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..interface.checks import array
-from ..interface.errors import InputError
+from ..interface.errors import InputError, shown
 from .operators import SymmetricOperator, check_symmetric, returned
 
 Array = NDArray[np.float64]
@@ -189,7 +189,7 @@ def _precision(result: ArrayLike) -> Precision:
 def _check_function(name: str, function: object, arguments: tuple[str, ...]) -> None:
     expected = f"expected a function of ({', '.join(arguments)})"
     if not callable(function):
-        raise InputError(f"{name}: {expected}, got {function!r:.80}")
+        raise InputError(f"{name}: {expected}, got {shown(function)}")
     try:
         signature = inspect.signature(function)
     except ValueError:  # some compiled functions do not tell their arguments
@@ -208,7 +208,7 @@ def _positions(block: Block, parameters: int) -> NDArray[np.intp]:
     try:
         where = every[block if isinstance(block, slice) else np.asarray(block)]
     except IndexError:
-        raise InputError(f"block: expected a slice or positions below {parameters}, got {block!r:.80}") from None
+        raise InputError(f"block: expected a slice or positions below {parameters}, got {shown(block)}") from None
     if where.ndim != 1 or not where.size or np.unique(where).size < where.size:
-        raise InputError(f"block: expected at least one of {parameters} parameters, each once, got {block!r:.80}")
+        raise InputError(f"block: expected at least one of {parameters} parameters, each once, got {shown(block)}")
     return where

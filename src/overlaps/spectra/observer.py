@@ -44,7 +44,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..interface.checks import grid, number, whole
-from ..interface.errors import InputError, NumericalError, unknown
+from ..interface.errors import InputError, NumericalError, shown, unknown
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
 from .alignment import alignments
@@ -98,7 +98,7 @@ class Observer:
             if isinstance(name, str) and name not in KINDS:
                 raise unknown("kind", name, KINDS)
         if not kinds or not all(isinstance(name, str) for name in kinds) or len(set(kinds)) < len(kinds):
-            raise InputError(f"kinds: expected 'hessian', 'gradient' or both, got {self.kinds!r:.80}")
+            raise InputError(f"kinds: expected 'hessian', 'gradient' or both, got {shown(self.kinds)}")
         object.__setattr__(self, "kinds", kinds)
         if isinstance(self.blocks, str):
             if self.blocks != "all":
@@ -106,18 +106,18 @@ class Observer:
         else:
             units = tuple(whole(f"blocks[{i}]", unit, least=0) for i, unit in enumerate(_listed(self.blocks)))
             if not units or len(set(units)) < len(units):
-                raise InputError(f"blocks: expected 'all' or different numbers of units, got {self.blocks!r:.80}")
+                raise InputError(f"blocks: expected 'all' or different numbers of units, got {shown(self.blocks)}")
             object.__setattr__(self, "blocks", units)
         for name in ("count", "samples"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, whole(name, getattr(self, name), least=1))
-        if self.source not in ("test", "train"):
-            raise unknown("source", str(self.source), ["test", "train"])
+        if not isinstance(self.source, str) or self.source not in ("test", "train"):
+            raise unknown("source", self.source, ["test", "train"])
         if self.times is not None:
             object.__setattr__(self, "times", tuple(grid(self.times).tolist()))
         object.__setattr__(self, "tolerance", number("tolerance", self.tolerance, least=1e-12))
         if not isinstance(self.keep_weights, bool):
-            raise InputError(f"keep_weights: expected true or false, got {self.keep_weights!r}")
+            raise InputError(f"keep_weights: expected true or false, got {shown(self.keep_weights)}")
 
     def variables(self, problem: Problem, start: Start) -> dict[str, tuple[str, ...]]:
         """Names of what is recorded, and the dimensions of each after those of run and observed time."""
@@ -243,4 +243,4 @@ class RunObserver:
 
 def _listed(values: object) -> tuple[Any, ...]:
     """Entries of a sequence; none of what is no sequence."""
-    return tuple(values) if isinstance(values, Iterable) else ()
+    return tuple(values) if isinstance(values, Iterable) and getattr(values, "ndim", 1) else ()

@@ -28,8 +28,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from ..interface.checks import array, whole
-from ..interface.errors import InputError, NumericalError
+from ..interface.checks import array, checked, whole
+from ..interface.errors import InputError, NumericalError, shown
 
 Array = NDArray[np.float64]
 Members = NDArray[np.intp]
@@ -72,6 +72,7 @@ class SymmetricOperator:
         self._dense = dense
 
     @classmethod
+    @checked
     def from_matrix(cls, matrix: ArrayLike, name: str = "matrix") -> SymmetricOperator:
         """The operator of a symmetric (n, n) array; one that is not symmetric is refused."""
         A = array(name, matrix, (None, None))
@@ -81,6 +82,7 @@ class SymmetricOperator:
         return cls(len(A), lambda V: A @ V, name, dense=A.copy)
 
     @classmethod
+    @checked
     def from_factor(cls, factor: ArrayLike, name: str = "factor") -> SymmetricOperator:
         """FᵀF for F (samples, n), kept as `factor`; with rows g_s / √samples the mean of g_s g_sᵀ."""
         F = array(name, factor, (None, None))
@@ -201,7 +203,7 @@ def returned(result: ArrayLike, shape: tuple[int, ...], name: str, dtype: DTypeL
     try:
         checked = np.asarray(result, dtype=dtype)
     except (TypeError, ValueError):
-        raise InputError(f"{name}: expected numbers of shape {shape} to be returned, got {result!r:.80}") from None
+        raise InputError(f"{name}: expected numbers of shape {shape} to be returned, got {shown(result)}") from None
     if checked.shape != shape:
         raise InputError(f"{name}: expected shape {shape} to be returned, got {checked.shape}")
     if not np.isfinite(checked).all():

@@ -10,7 +10,7 @@ component may carry most of them: `predicted_outliers` takes their law from the 
 limit N → ∞: at finite N vectors at the edge hold part of a direction that does not show yet.
 
 Reference: Baik, Ben Arous and Péché, Ann. Probab. 33, 1643 (2005); Paul, Statist. Sinica 17, 1617 (2007), for the
-overlap; and those of `weighted`.
+overlap; and those of `weighted`, and of `covariance_law` for inputs whose noise is not isotropic.
 
 >>> import overlaps as ov
 >>> problem = ov.Problem(
@@ -32,18 +32,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..interface.checks import array, number, whole
+from ..interface.checks import array, checked, number, whole
 from ..interface.errors import InputError
 from ..problem.start import Start
 from ..problem.statement import Problem
+from .given_fields import GivenFields
 from .population import Kind
-from .span import Span, second_moments
+from .span import Span
 from .weighted import block_weights, cut_law, weight_law
 
 Array = NDArray[np.float64]
 MOST = 10**12  # samples beyond which nobody waits for an outlier
 
 
+@checked
 def mp_edge(variance: float, ratio: float) -> float:
     """Upper edge of the Marchenko-Pastur law, variance (1 + √ratio)², ratio = N/n."""
     return number("variance", variance, least=0) * (1 + number("ratio", ratio, least=0) ** 0.5) ** 2
@@ -56,12 +58,13 @@ class Spike(NamedTuple):
     overlap: float
 
 
+@checked
 def bbp(spike: float, ratio: float) -> Spike:
     """What a population eigenvalue 1 + spike (all others one) shows as in n = N/ratio samples: the edge if hidden."""
     spike, ratio = number("spike", spike, least=0), number("ratio", ratio, least=0)
-    if spike**2 <= ratio:
+    if spike <= ratio**0.5:
         return Spike(mp_edge(1.0, ratio), 0.0)
-    return Spike((1 + spike) * (1 + ratio / spike), (1 - ratio / spike**2) / (1 + ratio / spike))
+    return Spike((1 + spike) * (1 + ratio / spike), (1 - ratio / spike / spike) / (1 + ratio / spike))
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +77,9 @@ class PredictedSpectrum:
     low_margin, high_margin: by how much the outermost eigenvalue of the bulk may pass them, but for one time in 1000.
     values: outliers on either side of the bulk, the largest absolute value first, (count,). Those near zero, between
         parts of a bulk, are not looked for.
-    directions: their eigenvectors within the span of students and means, of length one there, (r, count).
+    directions: their eigenvectors within the span of students and means, of length one there, (r, count); where noise
+        is not isotropic, in the coordinates of the inputs, r = N, and the lower edge of weights that are all positive
+        is given as zero.
     lengths: squared length of that part of the eigenvector, (count,); the rest is noise. The squared overlap with a
         unit vector a of the span is lengths · (a·directions)².
     """
@@ -87,7 +92,7 @@ class PredictedSpectrum:
     values: Array
     directions: Array
     lengths: Array
-    span: Span
+    span: Span | GivenFields
 
     @property
     def standing(self) -> int:
@@ -118,6 +123,7 @@ class PredictedSpectrum:
         return f"PredictedSpectrum({where}: bulk {self.low:.3g} to {self.high:.3g}; {found})"
 
 
+@checked
 def predicted_outliers(
     problem: Problem, start: Start, samples: int, block: tuple[int, int] = (0, 0), kind: Kind = "hessian"
 ) -> PredictedSpectrum:
@@ -151,6 +157,7 @@ def predicted_outliers(
     )
 
 
+@checked
 def bulk_edge(
     problem: Problem, start: Start, samples: int, block: tuple[int, int] = (0, 0), kind: Kind = "hessian"
 ) -> float:
@@ -169,6 +176,7 @@ class Visibility(NamedTuple):
     needed: int | None
 
 
+@checked
 def visibility(
     problem: Problem,
     start: Start,
@@ -185,19 +193,19 @@ def visibility(
     samples = whole("samples", samples, least=2)
     inside, parts, f = block_weights(problem, start, samples, block, kind)
     count = whole("count", count, least=1, most=inside.rank)
-    total, bulk = np.zeros((inside.rank, inside.rank)), 0.0
-    for part, weight in zip(parts, f, strict=True):
-        total += part.weight * second_moments(part, inside.seen, weight[:, None])[0]
-        bulk += part.weight * part.variance * float(part.node_weights @ weight)
+    shares = np.array([part.weight * (part.node_weights @ weight) for part, weight in zip(parts, f, strict=True)])
+    seconds = [part.weight * part.second_moments(weight[:, None])[0] for part, weight in zip(parts, f, strict=True)]
+    bulk, noise = inside.bulk(shares)
     sign = 1.0 if bulk >= 0 else -1.0
-    values = np.sort(sign * np.linalg.eigvalsh(total).astype(float))[::-1][:count]
+    edge = abs(bulk) if noise is None else float(np.linalg.eigvalsh(sign * noise)[-1])
+    values = np.sort(sign * np.linalg.eigvalsh(np.sum(seconds, axis=0)).astype(float))[::-1][:count]
     signed = [sign * weight for weight in f]
 
     def visible(n: int) -> int:
         return min(cut_law(inside, parts, signed, n).above(), count)
 
     now = visible(samples)
-    if values[-1] <= abs(bulk) * (1 + 1e-9) or visible(MOST) < count:
+    if values[-1] <= edge * (1 + 1e-9) or visible(MOST) < count:
         return Visibility(sign * values, now, None)
     few, many = (2, samples) if now == count else (samples, MOST)
     while many > 1.001 * few and many > few + 1:
@@ -206,6 +214,7 @@ def visibility(
     return Visibility(sign * values, now, many)
 
 
+@checked
 def count_outliers(values: ArrayLike, edge: float, margin: float = 0.0) -> int:
     """How many eigenvalues lie above edge + margin.
 

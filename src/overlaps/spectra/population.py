@@ -1,14 +1,18 @@
-"""Population Hessian and G-matrix of a network on isotropic Gaussian mixtures, exact at any noise.
+"""Population Hessian and G-matrix of a network on Gaussian inputs and mixtures, exact at any noise.
 
 Both are made of averages E[f x xᵀ] with a scalar weight f of the fields and the label: f = ∂²loss/∂λ_i∂λ_j in block
-(w_i, w_j) of the Hessian, f = δ_i δ_j, δ = ∂loss/∂λ, in that of the G-matrix, the mean outer product of gradients. With
-U an orthonormal basis of the span of students, teachers and means and u = Uᵀx (`span`),
+(w_i, w_j) of the Hessian, f = δ_i δ_j, δ = ∂loss/∂λ, in that of the G-matrix, the mean outer product of gradients. For
+isotropic noise, with U an orthonormal basis of the span of students, teachers and means and u = Uᵀx (`span`),
 
     E[f x xᵀ] = U E[f u uᵀ] Uᵀ + bulk (I − U Uᵀ),      bulk = Σ_c p_c s_c E_c[f]:
 
 at most K + M + P outliers, the eigenvalues of a small matrix, and one bulk eigenvalue. The other blocks are averages
 over u and the fields alone: E[∂²loss/∂λ_i∂v_j x], E[∂²loss/∂v_i∂v_j], and δ_i γ_j, γ_i γ_j with γ = ∂loss/∂v. For small
 noise the block is close to Σ_c p_c E_c[f] μ_c μ_cᵀ (`leading`), with as many outliers as the means have dimensions.
+
+Where covariances Σ_c are any matrices the bulk is one as well (`given_fields`): with Σ'_c what is left of Σ_c given the
+fields, the block is B = Σ_c p_c E_c[f] Σ'_c and a matrix of rank P (K + M + 1) at most, and outliers are eigenvalues
+outside the range of those of B.
 
 Derivatives are with respect to w = W/√N and v. Weight decay is not included. Where an activation has a kink, as ReLU
 at zero, second derivatives are those almost everywhere, as in the matrices of samples that these are the limit of.
@@ -31,22 +35,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Literal, TypeVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ..averages.quadrature import LossQuadrature
 from ..compiled.functions import loop
-from ..interface.checks import array, whole
-from ..interface.errors import InputError, NumericalError, unknown
-from ..problem.network import Softmax
+from ..interface.checks import checked, whole
+from ..interface.errors import InputError, NumericalError, shown, unknown
+from ..network.architectures import Softmax
 from ..problem.start import Start
 from ..problem.statement import Problem
-from .alignment import subspace_alignment
-from .operators import SymmetricOperator
-from .span import Component, Span, first_moments, second_moments, span
+from .given_fields import LARGEST, GivenComponent, GivenFields
+from .population_block import PopulationBlock
+from .span import Component, Span, law_of_inputs
 
 Array = NDArray[np.float64]
 Kind = Literal["hessian", "gradient"]
@@ -86,7 +89,9 @@ def _products(kernel, H, K, c, v, u, ll, lv, vv):  # pragma: no cover - compiled
                 pair += 1
 
 
-def sample_weights(problem: Problem, start: Start, kind: Kind, part: Component) -> tuple[Array, Array, Array]:
+def sample_weights(
+    problem: Problem, start: Start, kind: Kind, part: Component | GivenComponent
+) -> tuple[Array, Array, Array]:
     """Weights f at the nodes of a component.
 
     Those of blocks (w_i, w_j) and (v_i, v_j), first and last, for the pairs i ≤ j in the order of `np.triu_indices`,
@@ -110,80 +115,13 @@ def _square(pairs: Array, K: int) -> Array:
 
 
 @dataclass(frozen=True, eq=False)
-class LowRankPlusIdentity:
-    """U core Uᵀ + bulk (I − U Uᵀ), symmetric, of `dimension` N (None in the limit of infinite size).
-
-    Attributes
-    ----------
-    core: (r, r).
-    bulk: the eigenvalue of all directions outside the span of U.
-    basis: U (N, r), or None for a start without weights; values and alignments need none.
-    """
-
-    core: Array
-    bulk: float
-    basis: Array | None
-    dimension: int | None
-
-    @cached_property
-    def _eigen(self) -> tuple[Array, Array]:
-        values, vectors = np.linalg.eigh(self.core)
-        order = np.argsort(-np.abs(values - self.bulk), kind="stable")
-        return values[order], vectors[:, order]
-
-    @property
-    def values(self) -> Array:
-        """Eigenvalues within the span, (r,), those farthest from the bulk first."""
-        return self._eigen[0]
-
-    @property
-    def coordinates(self) -> Array:
-        """Their eigenvectors in the basis, in columns, (r, r)."""
-        return self._eigen[1]
-
-    @property
-    def vectors(self) -> Array:
-        """Their eigenvectors, in columns, (N, r)."""
-        return self._need_basis() @ self.coordinates
-
-    def alignment(self, direction: ArrayLike, count: int) -> float:
-        """ρ of a direction in the basis (r,) with the span of the first `count` eigenvectors: |P a|/|a|."""
-        a = array("direction", direction, (len(self.core),))
-        count = whole("count", count, least=1, most=len(self.core))
-        return float(subspace_alignment(a, self.coordinates[:, :count]))
-
-    def dense(self) -> Array:
-        """The matrix, (N, N)."""
-        return self.operator().dense()
-
-    def operator(self) -> SymmetricOperator:
-        """The matrix by its products."""
-        U = self._need_basis()
-        shifted = self.core - self.bulk * np.eye(len(self.core))
-        return SymmetricOperator(len(U), lambda V: self.bulk * V + U @ (shifted @ (U.T @ V)), "population matrix")
-
-    def _need_basis(self) -> Array:
-        if self.basis is None:
-            raise InputError(
-                "start: vectors in N dimensions need weights, this start has overlaps only; use Start.from_weights, or "
-                "values, coordinates and alignment, which need none"
-            )
-        return self.basis
-
-    def __repr__(self) -> str:
-        listed = ", ".join(f"{value:.4g}" for value in self.values[:5]) + (", ..." if len(self.values) > 5 else "")
-        size = "infinite size" if self.dimension is None else f"N = {self.dimension}"
-        return f"LowRankPlusIdentity({size}: {listed}; bulk {self.bulk:.4g})"
-
-
-@dataclass(frozen=True, eq=False)
 class PopulationMatrix:
     """The population Hessian or G-matrix at given weights or overlaps, block by block; made by `population`.
 
     Attributes
     ----------
     kind: "hessian" or "gradient".
-    cores: E[f u uᵀ] of block (w_i, w_j), (K, K, r, r).
+    cores: E[f u uᵀ] of block (w_i, w_j), (K, K, r, r); where noise is not isotropic u is x itself, and r = N.
     weights: p_c E_c[f] of block (w_i, w_j), (components, K, K).
     crossed: E[f u] of block (w_i, v_j), (K, r, K), or None without a second layer.
     readout: block (v, v), (K, K), or None without a second layer.
@@ -196,19 +134,22 @@ class PopulationMatrix:
     weights: Array
     crossed: Array | None
     readout: Array | None
-    span: Span
+    span: Span | GivenFields
     accuracy: float
 
-    def block(self, i: int | Literal["v"], j: int | Literal["v"] | None = None) -> LowRankPlusIdentity:
-        """Block (w_i, w_j), by default (w_i, w_i); "v": block (v, v), whose basis is the identity."""
+    def block(self, i: int | Literal["v"], j: int | Literal["v"] | None = None) -> PopulationBlock:
+        """Block (w_i, w_j), by default (w_i, w_i); "v": block (v, v), whose basis is the identity.
+
+        Its bulk is one eigenvalue where noise is isotropic, and has edges otherwise.
+        """
         j = i if j is None else j
         if isinstance(i, str) or isinstance(j, str):
             check_readout(i, j)
             readout = self._second_layer(self.readout)
-            return LowRankPlusIdentity(readout, 0.0, np.eye(len(readout)), len(readout))
+            return PopulationBlock(readout, 0.0, np.eye(len(readout)), len(readout))
         i, j = self._student(i), self._student(j)
-        bulk = float(self._variances @ self.weights[:, i, j])
-        return LowRankPlusIdentity(self.cores[i, j], bulk, self.span.basis, self.span.size)
+        bulk, noise = self.span.bulk(self.weights[:, i, j])
+        return PopulationBlock(self.cores[i, j], bulk, self.span.basis, self.span.size, noise)
 
     def cross(self, i: int) -> Array:
         """Block (w_i, v), (N, K)."""
@@ -219,14 +160,14 @@ class PopulationMatrix:
             )
         return self.span.basis @ crossed
 
-    def leading(self, i: int, j: int | None = None) -> LowRankPlusIdentity:
+    def leading(self, i: int, j: int | None = None) -> PopulationBlock:
         """Σ_c p_c E_c[f] μ_c μ_cᵀ, what block (w_i, w_j) becomes as the noise vanishes."""
         i, j = self._student(i), self._student(i if j is None else j)
         means = self.span.means
         if not len(means):
             raise InputError("leading: these inputs have no means; it is for mixtures, use block")
         core = (means.T * self.weights[:, i, j]) @ means
-        return LowRankPlusIdentity(core, 0.0, self.span.basis, self.span.size)
+        return PopulationBlock(core, 0.0, self.span.basis, self.span.size)
 
     def alignment_of_student(self, i: int, count: int) -> float:
         """ρ(w_i, span of the `count` eigenvectors of block (w_i, w_i) farthest from the bulk)."""
@@ -237,11 +178,6 @@ class PopulationMatrix:
         mean = whole("mean", mean, least=0, most=len(self.span.means) - 1)
         return self.block(i).alignment(self.span.means[mean], count)
 
-    @property
-    def _variances(self) -> Array:
-        data = self.span.problem.data
-        return data.components.variances * data.eigenvalues[0]
-
     def _student(self, i: int) -> int:
         return whole("block", i, least=0, most=len(self.cores) - 1)
 
@@ -251,25 +187,32 @@ class PopulationMatrix:
         return part
 
     def __repr__(self) -> str:
-        K, r = len(self.cores), self.span.rank
+        K = len(self.cores)
         size = "infinite size" if self.span.size is None else f"N = {self.span.size}"
         units = f"{K} unit{'s' * (K != 1)}"
-        return f"PopulationMatrix({self.kind}, {units}, {size}, span of {r}; accuracy {self.accuracy:.1g})"
+        inside = f"span of {self.span.rank}" if isinstance(self.span, Span) else "any covariances"
+        return f"PopulationMatrix({self.kind}, {units}, {size}, {inside}; accuracy {self.accuracy:.1g})"
 
 
+@checked
 def population(problem: Problem, start: Start, kind: Kind = "hessian") -> PopulationMatrix:
     """The population Hessian, or G-matrix (``"gradient"``), at weights or overlaps.
 
     Parameters
     ----------
-    problem: with isotropic Gaussian inputs or mixtures, of any loss.
-    start: students and readouts; without weights there is everything but vectors in N dimensions.
+    problem: with Gaussian inputs or mixtures, of any loss.
+    start: students and readouts; for isotropic inputs overlaps do, without weights there is everything but vectors in
+        N dimensions. Other inputs need weights, and matrices of N x N for each pair of units.
     """
     check_kind(problem, kind)
-    inside = span(problem, start)
+    inside = law_of_inputs(problem, start)
     K, two_layers = problem.student.units, not isinstance(problem.student, Softmax)
-
     pairs = K * (K + 1) // 2
+    if pairs * float(inside.rank) ** 2 > LARGEST:
+        raise InputError(
+            f"data: {pairs} blocks of {inside.rank} x {inside.rank} take {pairs * inside.rank**2 * 8e-9:.0f} GB; use "
+            "predicted_outliers, which makes one block, or the matrices of a batch, ov.spectra.hessian"
+        )
 
     def average(quadrature: LossQuadrature) -> list[Array]:
         cores, crossed = np.zeros((pairs, inside.rank, inside.rank)), np.zeros((K * K, inside.rank))
@@ -279,9 +222,9 @@ def population(problem: Problem, start: Start, kind: Kind = "hessian") -> Popula
             for piece in pieces(part, K):
                 ll, lv, vv = sample_weights(problem, start, kind, piece)
                 weights[-1] += piece.weight * (piece.node_weights @ ll)
-                cores += piece.weight * second_moments(piece, inside.seen, ll)
+                cores += piece.weight * piece.second_moments(ll)
                 if two_layers:
-                    crossed += piece.weight * first_moments(piece, inside.seen, lv.reshape(-1, K * K))
+                    crossed += piece.weight * piece.first_moments(lv.reshape(-1, K * K))
                     readout += piece.weight * (piece.node_weights @ vv)
         return [cores, np.array(weights), crossed, readout]
 
@@ -295,12 +238,13 @@ def population(problem: Problem, start: Start, kind: Kind = "hessian") -> Popula
     return PopulationMatrix(kind, cores, weights, crossed, _square(readout, K), inside, accuracy)
 
 
+@checked
 def readout_block(problem: Problem, start: Start, kind: Kind = "hessian") -> Array:
     """Block (v, v) alone, (K, K), to the accuracy of `population`; refused where that is worse than 1e-2."""
     check_kind(problem, kind)
     if isinstance(problem.student, Softmax):
         raise InputError("student: softmax regression has no second layer; use population(...).block(i)")
-    inside = span(problem, start)
+    inside = law_of_inputs(problem, start)
     K = problem.student.units
 
     def average(quadrature: LossQuadrature) -> list[Array]:
@@ -317,13 +261,13 @@ def readout_block(problem: Problem, start: Start, kind: Kind = "hessian") -> Arr
 
 def check_kind(problem: Problem, kind: str) -> None:
     """Refuse a kind that does not exist, or one that this problem has no law for."""
-    if kind not in KINDS:
-        raise unknown("kind", str(kind), KINDS)
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise unknown("kind", kind, KINDS)
     if kind == "gradient" and problem.label_noise:
         raise InputError("label_noise: the G-matrix is that of labels without noise; use label_noise=0, or the Hessian")
 
 
-def pieces(part: Component, K: int) -> list[Component]:
+def pieces(part: Component | GivenComponent, K: int) -> list[Component | GivenComponent]:
     """The component in pieces whose second derivatives fit into memory."""
     step = max(1, CHUNK // (3 * K * K))
     cuts = [slice(first, first + step) for first in range(0, len(part.fields), step)]
@@ -340,7 +284,7 @@ def check_readout(i: int | str, j: int | str) -> None:
     unit = next((one for one in (i, j) if not isinstance(one, str)), "i")
     if "v" in (i, j) and unit != "i":
         raise InputError(f"block: ({i!r}, {j!r}) is a strip of K columns, no symmetric matrix; use cross({unit})")
-    raise InputError(f"block: expected numbers of students, or 'v' for the readout, got {i!r}, {j!r}")
+    raise InputError(f"block: expected numbers of students, or 'v' for the readout, got {shown((i, j))}")
 
 
 def check_accuracy(name: str, accuracy: float) -> None:

@@ -36,6 +36,7 @@ from ..interface.errors import InputError
 from ..problem.start import Start, check, fixed_rows
 from ..problem.statement import Problem
 from .batch import check_inputs
+from .given_fields import GivenFields, given_fields
 
 Array = NDArray[np.float64]
 
@@ -53,6 +54,27 @@ class Component(NamedTuple):
     nodes: Array
     node_weights: Array
     fields: Array
+
+    def second_moments(self, f: Array) -> Array:
+        """E_c[f u uᵀ], (count, r, r), for several weights f (points, count)."""
+        a, z, weighted = self.mean, self.nodes, f * self.node_weights[:, None]
+        total, first, seen = weighted.sum(0), self.first_moments(f), z.shape[1]
+        noise = total[:, None, None] * np.eye(a.size)
+        if f.shape[1] <= seen:  # the loop is over what is fewer, weights or coordinates
+            for k in range(f.shape[1]):
+                noise[k, :seen, :seen] = (z * weighted[:, k : k + 1]).T @ z
+        else:
+            for k in range(seen):
+                noise[:, k, :seen] = weighted.T @ (z * z[:, k : k + 1])
+        crossed = first[:, :, None] * a
+        return crossed + crossed.swapaxes(1, 2) - total[:, None, None] * np.outer(a, a) + self.variance * noise
+
+    def first_moments(self, f: Array) -> Array:
+        """E_c[f u], (count, r)."""
+        weighted = f * self.node_weights[:, None]
+        result = np.multiply.outer(weighted.sum(0), self.mean)
+        result[:, : self.nodes.shape[1]] += np.sqrt(self.variance) * (weighted.T @ self.nodes)
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,21 +117,27 @@ class Span:
             found.append(Component(p, scale * root**2, label, mean, nodes, w, np.ascontiguousarray(H)))
         return found
 
+    def bulk(self, weights: Array) -> tuple[float, None]:
+        """Σ_c of `weights` (components,) times the variance of what the fields do not see; there is no matrix of it."""
+        data = self.problem.data
+        return float(data.components.variances @ weights) * float(data.eigenvalues[0]), None
 
-def span(problem: Problem, start: Start) -> Span:
-    """The span of the students, teachers and means of `start`, from its weights or from its overlaps alone."""
+
+def law_of_inputs(problem: Problem, start: Start) -> Span | GivenFields:
+    """The inputs of `problem` by what the fields of `start` see of them: a span if noise is isotropic, or all of it."""
     check(problem, start)
     check_inputs(problem)
-    if not problem.data.is_gaussian:
+    if problem.data.table is not None:
         raise InputError(
             "data: averages over inputs need their law, these are samples; use the matrices of a batch of samples, "
             "ov.spectra.hessian or ov.spectra.gradient_matrix"
         )
-    if problem.data.eigenvalues.size > 1:
-        raise InputError(
-            f"spectrum: expected isotropic inputs, got {problem.data.eigenvalues.size} levels, whose noise outside the "
-            "span is no multiple of the identity; use Isotropic(), or the matrices of a batch, ov.spectra.hessian"
-        )
+    isotropic = problem.data.matrices is None and problem.data.eigenvalues.size == 1
+    return span(problem, start) if isotropic else given_fields(problem, start)
+
+
+def span(problem: Problem, start: Start) -> Span:
+    """The span of the students, teachers and means of `start`, from its weights or from its overlaps alone."""
     K, M = problem.student.units, problem.teacher_units
     gram = start.gram[0]
     turn, integrated = np.eye(len(gram)), K + M
@@ -138,26 +166,3 @@ def span(problem: Problem, start: Start) -> Span:
         gram[: K + M, K + M :],
         start.v,
     )
-
-
-def second_moments(part: Component, seen: int, f: Array) -> Array:
-    """E_c[f u uᵀ], (count, r, r), for several weights f (points, count) of one component; `seen` = q of the span."""
-    a, z, weighted = part.mean, part.nodes, f * part.node_weights[:, None]
-    total, first = weighted.sum(0), first_moments(part, seen, f)
-    noise = total[:, None, None] * np.eye(a.size)
-    if f.shape[1] <= seen:  # the loop is over what is fewer, weights or coordinates
-        for k in range(f.shape[1]):
-            noise[k, :seen, :seen] = (z * weighted[:, k : k + 1]).T @ z
-    else:
-        for k in range(seen):
-            noise[:, k, :seen] = weighted.T @ (z * z[:, k : k + 1])
-    crossed = first[:, :, None] * a
-    return crossed + crossed.swapaxes(1, 2) - total[:, None, None] * np.outer(a, a) + part.variance * noise
-
-
-def first_moments(part: Component, seen: int, f: Array) -> Array:
-    """E_c[f u], (count, r)."""
-    weighted = f * part.node_weights[:, None]
-    result = np.multiply.outer(weighted.sum(0), part.mean)
-    result[:, :seen] += np.sqrt(part.variance) * (weighted.T @ part.nodes)
-    return result

@@ -35,7 +35,7 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..interface.checks import array, grid, number, whole
+from ..interface.checks import array, checked, grid, number, whole
 from ..interface.errors import InputError, unknown
 from ..trajectory.dataset import Trajectory
 from .population import KINDS, Kind
@@ -43,6 +43,7 @@ from .population import KINDS, Kind
 Array = NDArray[np.float64]
 
 
+@checked
 def outlier_rank(values: ArrayLike, bulk: ArrayLike, *, factor: float = 3.0, share: float = 0.2) -> NDArray[np.int64]:
     """Number of eigenvalues above factor × bulk and above share × the largest, (...).
 
@@ -93,6 +94,7 @@ class StoppingRule:
         return inf
 
 
+@checked
 def stop_time(trajectory: Trajectory, rank: int, *, kind: Kind = "hessian", patience: float = 8.0) -> Array:
     """Time at which each run of a trajectory would have stopped, (runs,), infinity for never.
 
@@ -113,6 +115,7 @@ def stop_time(trajectory: Trajectory, rank: int, *, kind: Kind = "hessian", pati
     times, values = trajectory.data["observed"].values, trajectory.data[name].values
     if times[0] > 0:
         raise InputError(f"trajectory: expected to be observed from time 0, which tells the bulk, got {times[0]:g}")
+    rank = whole("rank", rank, least=1)
     if rank > values.shape[-1]:
         raise InputError(f"rank: a readout of {values.shape[-1]} units has no {rank} outliers; use more units")
     rule, bulk = StoppingRule(rank, patience), np.median(values[:, :1], axis=-1)

@@ -36,39 +36,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import brentq
 
 from ..averages.quadrature import LossQuadrature
-from ..interface.checks import whole
-from ..interface.errors import InputError
+from ..interface.checks import listed, whole
+from ..interface.errors import InputError, shown
 from ..problem.start import Start
 from ..problem.statement import Problem
+from .covariance_law import CovarianceLaw, covariance_law
+from .edges import Edge, extremes
+from .given_fields import GivenFields
 from .population import Kind, check_accuracy, check_kind, pieces, refined, sample_weights
-from .span import Component, Span, second_moments, span
+from .span import Component, Span, law_of_inputs
 
 Array = NDArray[np.float64]
-TRACY_WIDOM, NORMAL = 3.2724, 3.0902  # points exceeded with probability 1e-3 (real symmetric; standard normal)
 ACCURACY = 3e-3  # of edges, and of the matrix within the span, relative; samples fluctuate by more
 CLOSE = 1e-7  # outliers nearer than this share of their size are one, of higher multiplicity
-
-
-@dataclass(frozen=True, eq=False)
-class Edge:
-    """An upper edge of the bulk: z at m, its Tracy-Widom width, and its spread with the sample of weights."""
-
-    m: float
-    z: float
-    width: float
-    spread: float
-
-    @property
-    def margin(self) -> float:
-        """What the outermost eigenvalue of the bulk passes the edge by at most one time in 1000, or less."""
-        return TRACY_WIDOM * self.width + NORMAL * self.spread
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,7 +104,7 @@ class WeightLaw:
         for part, f in zip(self.parts, self.f, strict=True):
             t = part.variance * f
             weight = f / (1 + self.ratio * t * m) if power == 1 else f * t / (1 + self.ratio * t * m) ** 2
-            total += part.weight * second_moments(part, self.span.seen, weight[:, None])[0]
+            total += part.weight * part.second_moments(weight[:, None])[0]
         return total
 
     @cached_property
@@ -183,42 +170,50 @@ class WeightLaw:
         return int((np.linalg.eigvalsh(self.inside(self.edge.m)) > self.edge.z).sum())
 
 
-def weight_law(problem: Problem, start: Start, samples: int, block: tuple[int, int], kind: Kind) -> WeightLaw:
+def weight_law(
+    problem: Problem, start: Start, samples: int, block: tuple[int, int], kind: Kind
+) -> WeightLaw | CovarianceLaw:
     """The law of the weights of block (w_i, w_j) in `samples` samples at the size of `start`."""
     return cut_law(*block_weights(problem, start, samples, block, kind), whole("samples", samples, least=2))
 
 
 def block_weights(
     problem: Problem, start: Start, samples: int, block: tuple[int, int], kind: Kind
-) -> tuple[Span, list[Component], list[Array]]:
-    """The span, and for every component its nodes and the weights f of block (w_i, w_j) there, (points,).
+) -> tuple[Span | GivenFields, list[Any], list[Array]]:
+    """The inputs, and for every component its nodes and the weights f of block (w_i, w_j) there, (points,).
 
     Nodes are refined until the edges in `samples` samples and E[f u uᵀ] change by 3e-3 at most; beyond 1e-2 a
     NumericalError is raised.
     """
     check_kind(problem, kind)
     samples = whole("samples", samples, least=2)
-    inside = span(problem, start)
+    inside = law_of_inputs(problem, start)
     if inside.size is None:
         raise InputError(
             "start: a number of samples means something at a size only, this start has none; use start.at_size"
         )
-    if inside.size <= inside.rank:
+    if isinstance(inside, Span) and inside.size <= inside.rank:
         raise InputError(
             f"start: expected a size above {inside.rank}, the span of students and means; use a larger size"
         )
     K = problem.student.units
-    if np.shape(block) != (2,):
-        raise InputError(f"block: expected a pair of students (i, j), got {block!r}")
-    i, j = sorted(whole("block", index, least=0, most=K - 1) for index in block)
+    students = listed("block", block, "students, a pair (i, j)")
+    if len(students) != 2:
+        raise InputError(f"block: expected a pair of students (i, j), got {shown(block)}")
+    i, j = sorted(whole("block", index, least=0, most=K - 1) for index in students)
     pair = i * K - i * (i - 1) // 2 + j - i
 
     def seen(rule: LossQuadrature) -> Nodes:
-        parts = inside.components(rule)
+        parts: list[Any] = inside.components(rule)
         f = [
             np.concatenate([sample_weights(problem, start, kind, piece)[0][:, pair] for piece in pieces(part, K)])
             for part in parts
         ]
+        if isinstance(inside, GivenFields):  # edges take matrices of N x N: moments of f in each component will do
+            both = list(zip(parts, f, strict=True))
+            moments = np.array([[part.node_weights @ g, np.sqrt(part.node_weights @ g**2)] for part, g in both])
+            core = np.sum([part.weight * part.second_moments(g[:, None])[0] for part, g in both], axis=0)
+            return Nodes(parts, f, moments, core)
         law = _cut(inside, parts, f, samples)
         return Nodes(parts, f, np.array([law.edge.z, law.mirrored().edge.z]), law.inside(0.0))
 
@@ -228,9 +223,9 @@ def block_weights(
 
 
 class Nodes(NamedTuple):
-    """Components with nodes and weights, and what these say: edges of the bulk (2,) and E[f u uᵀ] (r, r)."""
+    """Components with nodes and weights, and what these say: edges of the bulk (or moments of f) and E[f u uᵀ]."""
 
-    parts: list[Component]
+    parts: list[Any]
     f: list[Array]
     edges: Array
     core: Array
@@ -246,10 +241,15 @@ def _difference(found: Nodes, other: Nodes) -> float:
     )
 
 
-def cut_law(inside: Span, parts: list[Component], f: list[Array], samples: int) -> WeightLaw:
+def cut_law(inside: Span | GivenFields, parts: list[Any], f: list[Array], samples: int) -> WeightLaw | CovarianceLaw:
     """The law with weights cut at the median of the extremes of n samples, where half of them have none beyond."""
-    law = _cut(inside, parts, f, samples)
-    if not law.flat[0].any():
+    if isinstance(inside, GivenFields):
+        law: WeightLaw | CovarianceLaw = covariance_law(inside, parts, f, samples)
+        empty = not any(weight.any() for weight in law.f)
+    else:
+        law = _cut(inside, parts, f, samples)
+        empty = not law.flat[0].any()
+    if empty:
         raise InputError(
             f"block: its weights times the noise are zero, in {samples} samples at least, so there is no bulk; "
             "use population"
@@ -261,12 +261,7 @@ def _cut(inside: Span, parts: list[Component], f: list[Array], samples: int) -> 
     assert inside.size is not None
     noise = inside.size - inside.rank
     whole_law = WeightLaw(parts, f, inside, noise / samples, noise, samples)
-    t, p = whole_law.flat
-    order = np.argsort(t)
-    below = np.cumsum(p[order])
-    low = float(t[order][np.searchsorted(below, np.log(2) / samples)])
-    high = float(t[order][np.searchsorted(below, min(1 - np.log(2) / samples, below[-1]))])
-    low, high = min(low, high), max(low, high)
+    low, high = extremes(*whole_law.flat, samples)
     cut = [
         np.clip(weight, low / part.variance, high / part.variance) if part.variance else weight
         for part, weight in zip(parts, f, strict=True)

@@ -12,17 +12,19 @@ from __future__ import annotations
 import time as clock
 
 from ..interface.checks import number, whole
+from ..interface.progress import Course
 
 SECONDS = 600.0  # if none are named
 
 
 class Budget:
-    """Counts what a solution has cost since this was made."""
+    """Counts what a solution has cost since this was made, and shows how far it is (`course`)."""
 
     def __init__(self, seconds: float | None = None, evaluations: int | None = None) -> None:
         self.seconds = SECONDS if seconds is None else number("max_seconds", seconds, above=0)
         self.evaluations = None if evaluations is None else whole("max_evaluations", evaluations, least=1)
         self.began, self.spent = clock.perf_counter(), 0
+        self.course = Course("macro")
 
     @property
     def elapsed(self) -> float:
@@ -37,6 +39,11 @@ class Budget:
     def spend(self, evaluations: int) -> None:
         """Count evaluations."""
         self.spent += evaluations
+
+    @property
+    def left(self) -> int:
+        """Evaluations that are left."""
+        return 2**62 if self.evaluations is None else self.evaluations - self.spent
 
     @property
     def exhausted(self) -> str:

@@ -51,6 +51,16 @@ ONE_STEP = (
     "H. He and W. J. Su, The local elasticity of neural networks, arXiv:1910.06943 (2019).",
     "Emergence of alignment and local elasticity in two-layer neural networks, anonymous authors, under review.",
 )
+CAPONNETTO = (
+    "A. Caponnetto and E. De Vito, Optimal rates for the regularized least-squares algorithm, Found. Comput. Math. 7, "
+    "331 (2007)."
+)
+LOUART = (
+    "C. Louart, Z. Liao and R. Couillet, A random matrix approach to neural networks, Ann. Appl. Probab. 28, 1190 "
+    "(2018)."
+)
+EFRON = "B. Efron, Bootstrap methods: another look at the jackknife, Ann. Statist. 7, 1 (1979)."
+ROWS_FORECAST = (BIEHL_SCHWARZE, EFRON, CAPONNETTO, LOUART)  # one pass, its bands, ridge regression
 HAIRER = "E. Hairer, S. P. Norsett and G. Wanner, Solving Ordinary Differential Equations I, Springer (1993)."
 
 

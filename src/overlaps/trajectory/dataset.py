@@ -10,6 +10,9 @@
 | v | run, time, student | readout of the student |
 | error | run, time | generalisation error: the mean of the loss |
 | training_error | run, time | mean of the loss over the samples trained on (`FullBatch`, `MultiPass`) |
+| misclassified | run, time | share of inputs taken for another class than theirs, where rows are classified |
+| confusion | run, time, class, decision | share of the inputs of a class that are taken for each class |
+| error_fresh, error_standard_error, ... | run, time, ... | of training on other rows, see `fresh_rows`, on request |
 | Q_levels, R_levels, T_levels, m_levels | ..., level, ... | overlaps per level, on request |
 
 R and T are there where there is a teacher, m and gram where inputs have means, v where the student has a readout. In a
@@ -22,10 +25,10 @@ A micro or meso value between two steps is interpolated linearly between them.
 from __future__ import annotations
 
 import os
-import tempfile
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,8 +40,10 @@ from numpy.typing import NDArray
 from .. import __version__
 from ..averages import ClosedForm, Method
 from ..data import TeacherFields
-from ..interface.errors import InputError, NumericalError
-from ..problem.network import Softmax
+from ..interface import files
+from ..interface.checks import checked
+from ..interface.errors import InputError, NumericalError, unknown
+from ..network.architectures import Softmax
 from ..problem.start import Start, joined
 from ..problem.statement import Problem
 from .citations import citations
@@ -46,10 +51,21 @@ from .citations import citations
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+    from ..plot.animation import Animation
+
 Array = NDArray[np.float64]
 SAMPLES, STEPS = "samples per input dimension", "steps"  # units of time
 COARSER, OF_RUNS = 3, 1e-3  # refinements below the usual rule, and the relative error that the error of runs may have
-VARIABLES = ("Q", "R", "m", "v", "error", "training_error")  # what evolves, and is compared between scales
+VARIABLES = (
+    "Q",
+    "R",
+    "m",
+    "v",
+    "error",
+    "training_error",
+    "misclassified",
+    "confusion",
+)  # what evolves, and is compared between scales
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,8 +127,11 @@ class Trajectory:
         curve = np.polynomial.Polynomial.fit(epochs[i - 1 : i + 2], errors[i - 1 : i + 2], 2)
         return float(curve.deriv().roots()[0].real)
 
+    @checked
     def accuracy(self, name: str) -> float:
         """Measured numerical error of a variable (its largest over times and entries); 0 for real runs."""
+        if name not in self.data:
+            raise unknown("variable", name, [str(known) for known in self.data])
         return float(self.data[name].attrs.get("accuracy", 0.0))
 
     def __repr__(self) -> str:
@@ -141,6 +160,10 @@ class Trajectory:
             system = a.get("system", "levels")
             named = "" if system == "levels" else f"; system: {system}"
             lines.append(f"  accuracy: {measured}; averages: {a['averages']}{named}")
+            if "resamples" in a:
+                fresh, error = (float(d[f"error_{name}"][0, -1]) for name in ("fresh", "standard_error"))
+                told = f"{fresh:.4g} ± {error:.1g} (standard error at the end, {a['resamples']} resamples)"
+                lines.append(f"  on other rows of the same population: error {told}")
         elif self.runs > 1:
             spread = float(d["error"].isel(time=-1).std("run", ddof=1))
             quadrature = self.accuracy("error")
@@ -152,11 +175,44 @@ class Trajectory:
         lines.append(f"  cost: {a['cost']}")
         return "\n".join(lines)
 
-    def plot(self, name: str = "error", ax: Axes | None = None, **style: Any) -> Axes:
-        """Draw a variable against time: mean over runs, with a band of one standard deviation."""
-        from ..plot import trajectory
+    def _repr_html_(self) -> str:
+        from ..plot.notebook import card
+
+        return card(repr(self), lambda ax: self.plot("error", ax), describe="generalisation error against time")
+
+    @checked
+    def plot(self, name: str = "error", ax: Axes | None = None, *, interactive: bool = False, **style: Any) -> Any:
+        """Draw a variable against time: mean over runs, with a band of one standard deviation.
+
+        Parameters
+        ----------
+        ax: matplotlib axes to draw on; new ones, with a legend, by default.
+        interactive: a Plotly figure to hover over instead, which is returned.
+        style: of the lines, as matplotlib takes it.
+        """
+        if interactive:
+            if ax is not None or style:
+                raise InputError("plot: axes and line styles are for matplotlib; leave them out, or interactive=True")
+            from ..plot.interactive import trajectory as to_hover_over
+
+            return to_hover_over(self, name)
+        from ..plot.curves import trajectory
 
         return trajectory(self, name, ax, **style)
+
+    @checked
+    def animate(self, name: str, *, frames: int = 40, pause: int = 120) -> Animation:
+        """A variable as it moves, ``"R"`` as units specialise or ``"hessian_values"`` where they were observed.
+
+        A notebook shows a player; `save` writes a .gif, or an .html that needs no network.
+
+        Parameters
+        ----------
+        frames: at most 120, of the times that were recorded. pause: milliseconds between two of them.
+        """
+        from ..plot.animation import animate
+
+        return animate(self, name, frames, pause)
 
     def citations(self) -> list[str]:
         """The papers behind what was computed."""
@@ -172,9 +228,15 @@ class Trajectory:
             full_batch=self.unit == STEPS,
         )
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> Path:
-        """Write to a netCDF file, whole or not at all."""
+        """Write to a netCDF file, whole or not at all, with a checksum that `load` verifies."""
         path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return files.write_dataset(path, self.to_dataset())
+
+    def to_dataset(self) -> xr.Dataset:
+        """The data and where they began, as a file has them; `from_dataset` makes a trajectory of them again."""
         s = self.start
         begin = {
             "start_Q": (("level", "student", "student_"), s.Q),
@@ -186,34 +248,28 @@ class Trajectory:
         if s.latent is not None:
             begin["start_T"] = (("teacher", "teacher_"), s.latent.T)
             begin["start_teacher_m"] = (("teacher", "mean"), s.latent.m)
-        out = self.data.assign(begin).assign_attrs(size=-1 if s.size is None else s.size)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, scratch = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
-        try:
-            out.to_netcdf(scratch, engine="h5netcdf")
-            mask = os.umask(0)  # mkstemp makes private files; give this one the mode of any other
-            os.umask(mask)
-            os.chmod(scratch, 0o666 & ~mask)
-            os.replace(scratch, path)
-        except BaseException:
-            os.unlink(scratch)
-            raise
-        return path
+        return self.data.assign(begin).assign_attrs(size=-1 if s.size is None else s.size)
 
 
+@checked
 def load(path: str | os.PathLike[str]) -> Trajectory:
-    """Read back a trajectory written by `Trajectory.save`."""
-    path = Path(path)
-    if not path.is_file():
-        raise InputError(f"load: no file {path}")
-    try:
-        with xr.open_dataset(path, engine="h5netcdf") as opened:
-            data = opened.load()
-    except (OSError, ValueError) as error:
-        raise InputError(f"load: {path} is not a netCDF file written by overlaps ({error})") from None
+    """Read back a trajectory written by `Trajectory.save`.
+
+    A file that is not what was written is a `DamagedFileError`; versions before 0.2 wrote no checksum, of which a
+    warning tells.
+    """
+    data, vouched = files.read_dataset("load", path)
     if not {"scale", "spec", "size"} <= data.attrs.keys() or "start_Q" not in data:
         raise InputError(f"load: {path} was not written by Trajectory.save")
+    if not vouched:
+        writer = f"overlaps {data.attrs.get('overlaps', 'of an unknown version')}"
+        reason = f"was written by {writer} without a checksum; whether it is still what was written cannot be told"
+        warnings.warn(f"load: {path} {reason}", UserWarning, stacklevel=2)
+    return from_dataset(data)
+
+
+def from_dataset(data: xr.Dataset) -> Trajectory:
+    """A trajectory from what `Trajectory.to_dataset` made of it."""
     text = str(data.attrs["spec"])
     try:
         with warnings.catch_warnings():
@@ -221,6 +277,7 @@ def load(path: str | os.PathLike[str]) -> Trajectory:
             problem = Problem.from_toml(text) if text else None
     except InputError:
         problem = None  # the data set it names is gone or has changed; the numbers are still good
+    data = data.copy()
     size = int(data.attrs.pop("size"))
     Q, A, G, v, u = (data[f"start_{name}"].values for name in ("Q", "A", "G", "v", "u"))
     start = Start(Q, A, G, v, u, data["fraction"].values, data["eigenvalue"].values)
@@ -246,7 +303,7 @@ def assemble(
     levels: tuple[Array, Array] | None,
     errors: Array | None = None,
     covariances: Array | None = None,
-    more: Mapping[str, tuple[tuple[str, ...], Array]] | None = None,
+    more: Mapping[str, Any] | None = None,
     units: str = SAMPLES,
     seed: int = 0,
     cost: str,
@@ -317,7 +374,7 @@ def _absent(problem: Problem, start: Start, means: int) -> set[str]:
     return absent | ({"v"} if isinstance(problem.student, Softmax) else set())
 
 
-def provenance(problem: Problem, averages: str, averaged: bool) -> dict[str, str]:
+def provenance(problem: Problem, averages: str, averaged: bool) -> dict[str, str | int]:
     """What was computed, of which inputs, and with which versions.
 
     averages: how Gaussian averages were evaluated; averaged: whether errors are such averages.
@@ -326,14 +383,25 @@ def provenance(problem: Problem, averages: str, averaged: bool) -> dict[str, str
         text = problem.to_toml()
     except InputError:
         text = ""
+    data: Any = problem.data
+    rows = {}
+    if problem.learns_rows:  # which rows, those that a shuffle puts first among them, and how many
+        shuffle = getattr(problem.algorithm, "shuffle", 0)
+        rows = {"rows": f"{data.digest}:{shuffle}", "row_count": len(data.rows)}
     return {
+        **rows,
         "spec": text,
         "description": repr(problem),
         "inputs": problem.data.described(as_gaussian=averaged),
         "averages": "mean over all rows" if problem.data.table is not None and not averaged else averages,
         "overlaps": __version__,
-        **{name: version(name) for name in ("numpy", "scipy", "numba")},
+        **_versions(),
     }
+
+
+@cache
+def _versions() -> dict[str, str]:
+    return {name: version(name) for name in ("numpy", "scipy", "numba")}
 
 
 def _rule_for_runs(method: Method, state: list[Array]) -> Method:

@@ -12,15 +12,18 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
-from tqdm.auto import tqdm
+
+from ..interface.progress import bar
 
 Result = TypeVar("Result")
+THREADS: int | None = None  # that runs are shared out over; None for as many as there are cores
 
 
 class Interrupted(Exception):
@@ -28,10 +31,10 @@ class Interrupted(Exception):
 
 
 class Progress:
-    """The progress bar that all simulations of one call share, shown on a terminal only and after two seconds."""
+    """The progress bar that all simulations of one call share."""
 
     def __init__(self, name: str, steps: int, shown: bool) -> None:
-        self.bar = tqdm(total=steps, desc=name, unit="step", unit_scale=True, delay=2, disable=None if shown else True)
+        self.bar = bar(steps, name, "step", shown=shown, scaled=True)
         self.interrupted = threading.Event()
 
     def advance(self, steps: int) -> None:
@@ -41,9 +44,35 @@ class Progress:
         self.bar.update(steps)
 
 
-def generator(seed: int, stream: int, count: int, which: int) -> np.random.Generator:
-    """The random numbers of simulation `which` among `count`."""
-    return np.random.Generator(np.random.SFC64(np.random.SeedSequence([seed, stream]).spawn(count)[which]))
+def generator(seed: int, stream: int, which: int) -> np.random.Generator:
+    """The random numbers of simulation `which`, however many there are."""
+    return np.random.Generator(np.random.SFC64(np.random.SeedSequence([seed, stream], spawn_key=(which,))))
+
+
+class RandomNumbersOfRuns:
+    """Random numbers of several runs at once, each from its own generator, so that a run is the same in any company.
+
+    Arrays begin with the dimension of runs.
+    """
+
+    def __init__(self, generators: Sequence[np.random.Generator]) -> None:
+        self.generators = generators
+
+    def standard_normal(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Gaussian numbers (runs, …)."""
+        out = np.empty(shape)
+        for rng, values in zip(self.generators, out, strict=True):
+            rng.standard_normal(out=values)
+        return out
+
+    def random(self, shape: tuple[int, ...]) -> NDArray[np.float64]:
+        """Numbers between 0 and 1, (runs, …)."""
+        return np.stack([rng.random(shape[1:]) for rng in self.generators])
+
+    def multinomial(self, n: int, p: NDArray[np.float64], size: int) -> NDArray[np.int64]:
+        """How often each of p was drawn, (runs, p)."""
+        assert size == len(self.generators)
+        return np.stack([rng.multinomial(n, p) for rng in self.generators])
 
 
 def simulate_in_threads(
@@ -63,14 +92,13 @@ def simulate_in_threads(
     name, steps, progress: text and total of the progress bar, and whether there is one.
     blas_threads: threads of a matrix product; None leaves them to the library.
     """
-    streams = np.random.SeedSequence([seed, stream]).spawn(count)
     report = Progress(name, steps, progress)
 
     def one(i: int) -> Result:
         with np.errstate(over="ignore", invalid="ignore"):  # divergence is found by its size, not by a warning
-            return simulate(i, np.random.Generator(np.random.SFC64(streams[i])), report)
+            return simulate(i, generator(seed, stream, i), report)
 
-    workers = min(count, os.cpu_count() or 1)
+    workers = max(1, min(count, THREADS or os.cpu_count() or 1))
     with threadpool_limits(limits=blas_threads), ThreadPoolExecutor(workers) as pool, report.bar:
         futures = [pool.submit(one, i) for i in range(count)]
         try:

@@ -6,14 +6,20 @@ An engine is three modules of this package, with `solve`, `sample` and `train` o
 
 from __future__ import annotations
 
+import os
+from contextlib import nullcontext
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
+from ..interface.checks import array, checked
+from ..interface.progress import without_bars
 from ..problem.start import Start, check
 from ..problem.statement import Problem
 from .budget import Budget
+from .finished_runs import FinishedRuns
+from .fresh_rows import check_resamples, with_errors_of_rows
 
 if TYPE_CHECKING:
     from .dataset import Trajectory
@@ -27,6 +33,7 @@ def engine(problem: Problem, scale: int) -> Any:
     return import_module(f"overlaps.{problem.algorithm.engine[scale]}")
 
 
+@checked
 def solve(
     problem: Problem,
     start: Start,
@@ -38,11 +45,13 @@ def solve(
     system: str = "auto",
     max_seconds: float | None = None,
     max_evaluations: int | None = None,
+    resamples: int | None = None,
+    progress: bool = True,
 ) -> Trajectory:
     """The infinite-size theory of `problem` from `start`; `Samples` are taken as Gaussian.
 
     A linear student of labelled rows has the exact mean over runs at its size (see `overlaps.online.labelled_rows`),
-    and so has `MultiPass` (see `overlaps.multi_pass`).
+    and so has `MultiPass` (see `overlaps.online.multi_pass`).
     On a `HiddenManifold` it is that of Gaussian-equivalent inputs, with the features of `start` where it has a size. Of
     `FullBatch` it is dynamical mean-field theory, and its kernels are in the data (see `overlaps.full_batch`).
 
@@ -59,19 +68,37 @@ def solve(
     system: ``"levels"``; ``"moments"`` for the moment hierarchy of the papers, which is good for few levels only;
         ``"exact-mean"`` for the mean over runs of linear students at finite size, ``"measured-moments"`` for it with
         the fourth moments of labelled rows; ``"strong-mixture"`` for the equations of strong mixtures of latents (see
-        `overlaps.online.strong_mixture`), for which 1e-2 is aimed at and 1e-1 accepted if no `accuracy` is named; or
-        ``"auto"``: strong-mixture for these, exact-mean for labelled rows, levels otherwise.
-    max_seconds: time after which to stop with a `NumericalError` and what there is, 600 by default;
-        exact means and many passes take a known number of steps, and have no budget.
-    max_evaluations: of the averages (of `FullBatch` steps of all recursions), after which to stop likewise; by default
-        10⁸ of closed forms and 60 000 of quadratures.
+        `overlaps.online.strong_mixture`), for which 1e-2 is aimed at and 1e-1 accepted if no `accuracy` is named;
+        ``"class-covariances"`` for components whose covariances do not commute (see
+        `overlaps.online.class_covariances`), for which it is 5e-3 and 2e-2; or ``"auto"``: strong-mixture and
+        class-covariances for these, exact-mean for labelled rows, levels otherwise.
+    max_seconds: time after which to stop with a `NumericalError` and what there is, 600 by default.
+    max_evaluations: of the averages (of `FullBatch`, exact means and many passes steps of all recursions), after which
+        to stop likewise; by default 10⁸ of closed forms, 60 000 of quadratures, and any number of steps.
+    resamples: of labelled rows, how often to draw them again; the result then also says what to expect of training on
+        *other* rows of the same population, without the bias of a fit (`error_fresh`, …) and with a standard error
+        (`error_standard_error`, …), which `compare` counts where rows differ (see `overlaps.trajectory.fresh_rows`).
+        30 will do; each costs two solutions.
+    progress: whether to show how far it is, in a terminal or a notebook, once it has taken two seconds.
     """
     check(problem, start)
-    options = {"levels": levels, "accuracy": accuracy, "method": method, "system": system}
+    if resamples is not None:
+        resamples = check_resamples(problem, start, resamples, system)
+    options = {"accuracy": accuracy, "method": method, "system": system}
     budget = Budget(max_seconds, max_evaluations)
-    return engine(problem, MACRO).solve(problem, start, times, budget=budget, **options)
+
+    def solved(problem: Problem, start: Start, levels: bool = False) -> Trajectory:
+        return engine(problem, MACRO).solve(problem, start, times, budget=budget, levels=levels, **options)
+
+    with without_bars(not progress):
+        try:
+            result = solved(problem, start, levels)
+        finally:
+            budget.course.close()
+        return with_errors_of_rows(result, problem, start, resamples, solved) if resamples else result
 
 
+@checked
 def sample(
     problem: Problem,
     start: Start,
@@ -82,6 +109,7 @@ def sample(
     method: str = "exact",
     levels: bool = False,
     kernels: bool = False,
+    store: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> Trajectory:
     """Independent runs of the overlap chain at size `start.size`.
@@ -98,12 +126,16 @@ def sample(
         not grow with the number of steps (see `overlaps.online.diffusion`).
     levels: also record the overlaps of every level.
     kernels: of `FullBatch`, also record the overlaps of every two steps, V_theta and V_omega.
+    store: folder that keeps finished runs: what was interrupted goes on from there, and more runs extend fewer.
     """
     check(problem, start)
-    options = {"method": method, "levels": levels, "kernels": kernels, "progress": progress}
-    return engine(problem, MESO).sample(problem, start, times, runs, seed, **options)
+    options = {"method": method, "levels": levels, "kernels": kernels}
+    kept = _finished(store, "meso", problem, start, times, seed, options)
+    with kept or nullcontext():
+        return engine(problem, MESO).sample(problem, start, times, runs, seed, kept=kept, progress=progress, **options)
 
 
+@checked
 def train(
     problem: Problem,
     start: Start,
@@ -114,6 +146,7 @@ def train(
     levels: bool = False,
     kernels: bool = False,
     observe: Any = None,
+    store: str | os.PathLike[str] | None = None,
     progress: bool = True,
 ) -> Trajectory:
     """Real training runs from the weights of `start`, with fresh samples in each.
@@ -129,7 +162,20 @@ def train(
     observe: what else to observe on the way, such as `overlaps.spectra.Observer`, at its own times (which must be among
         `times`) or at all of them, at whole steps; what it sees is in the data of the trajectory, along the dimension
         `observed`.
+    store: folder that keeps finished runs: what was interrupted goes on from there, and more runs extend fewer.
     """
     check(problem, start)
-    options = {"levels": levels, "kernels": kernels, "observe": observe, "progress": progress}
-    return engine(problem, MICRO).train(problem, start, times, runs, seed, **options)
+    options = {"levels": levels, "kernels": kernels, "observe": observe}
+    kept = _finished(store, "micro", problem, start, times, seed, options)
+    with kept or nullcontext():
+        return engine(problem, MICRO).train(problem, start, times, runs, seed, kept=kept, progress=progress, **options)
+
+
+def _finished(
+    store: Any, scale: str, problem: Problem, start: Start, times: Any, seed: int, options: dict[str, Any]
+) -> FinishedRuns | None:
+    """The finished runs of these, wherever times are written in the same way; None without a store."""
+    if store is None:
+        return None
+    when = None if times is None else array("times", times, None)
+    return FinishedRuns.of(store, scale, problem, start, when, seed, options)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..interface.checks import number, whole
+from ..interface.checks import checked, number, whole
 from ..interface.errors import InputError
 
 
+@checked
 def logtimes(first: float, last: float, count: int) -> NDArray[np.float64]:
     """Time zero and `count` logarithmically spaced times from `first` to `last`, both included.
 
@@ -22,4 +23,8 @@ def logtimes(first: float, last: float, count: int) -> NDArray[np.float64]:
         raise InputError(f"last: expected a time after first = {first:g}, got {last:g}")
     inner = np.geomspace(first, last, count)
     inner[0], inner[-1] = first, last
+    if np.any(np.diff(inner) <= 0):
+        raise InputError(
+            f"count: there are no {count} numbers from first = {first!r} to last = {last!r}; ask for fewer"
+        )
     return np.concatenate([[0.0], inner])

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...interface.checks import number
-from ...interface.errors import InputError
+from ...interface.checks import listed, number
+from ...interface.errors import InputError, shown
 
 Array = NDArray[np.float64]
 
@@ -83,9 +83,7 @@ def as_schedule(value: float | TimeDependent) -> TimeDependent:
 
 def increasing(name: str, values: Any, least: int) -> tuple[float, ...]:
     """Times as a tuple: at least `least` of them, not negative, increasing."""
-    if isinstance(values, str) or not hasattr(values, "__len__"):
-        raise InputError(f"{name}: expected increasing times, got {values!r:.80}")
-    times = tuple(number(f"{name}[{i}]", value, least=0) for i, value in enumerate(values))
+    times = tuple(number(f"{name}[{i}]", v, least=0) for i, v in enumerate(listed(name, values, "increasing times")))
     if len(times) < least:
         raise InputError(f"{name}: expected at least {least} of them, got {len(times)}")
     if any(b <= a for a, b in pairwise(times)):
@@ -95,6 +93,7 @@ def increasing(name: str, values: Any, least: int) -> tuple[float, ...]:
 
 def nonnegative(name: str, values: Any, count: int) -> tuple[float, ...]:
     """Rates as a tuple of that many numbers, not negative."""
-    if isinstance(values, str) or not hasattr(values, "__len__") or len(values) != count:
-        raise InputError(f"{name}: expected {count} rates, got {values!r:.80}")
-    return tuple(number(f"{name}[{i}]", value, least=0) for i, value in enumerate(values))
+    rates = listed(name, values, f"{count} rates")
+    if len(rates) != count:
+        raise InputError(f"{name}: expected {count} rates, got {shown(values)}")
+    return tuple(number(f"{name}[{i}]", value, least=0) for i, value in enumerate(rates))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ...interface.errors import InputError
+from ...interface.errors import InputError, shown
 from .definition import TimeDependent, increasing
 
 Array = NDArray[np.float64]
@@ -32,7 +32,7 @@ class Function(TimeDependent):
 
     def __post_init__(self) -> None:
         if not callable(self.function):
-            raise InputError(f"function: expected a function of time, got {self.function!r:.80}")
+            raise InputError(f"function: expected a function of time, got {shown(self.function)}")
         object.__setattr__(self, "knots", increasing("knots", self.knots, 0))
 
     def at(self, t: Array) -> Array:

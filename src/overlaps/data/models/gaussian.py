@@ -16,10 +16,7 @@ class GaussianInputs(Levels, Centred):
     """
 
     spectrum: Spectrum | PowerLaw | Isotropic = field(default_factory=Isotropic)
-
-    def described(self, as_gaussian: bool) -> str:
-        """The spectrum is told of elsewhere."""
-        return "Gaussian"
+    in_words = "Gaussian"  # the spectrum is told of elsewhere
 
 
 def examples() -> tuple[GaussianInputs, ...]:

@@ -25,15 +25,14 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...activations import Activation
 from ...interface.checks import array, number, whole
-from ...interface.errors import InputError, unknown
+from ...interface.errors import InputError, shown, unknown
+from ...network.activations import Activation
 from .. import features as matrices
 from ..covariance import true_or_false
 from ..inputs import Components, Shared, TeacherFields
@@ -100,7 +99,7 @@ class HiddenManifold(Shared):
             put("latent_ratio", number("latent_ratio", self.latent_ratio, above=0))
         if self.latent is not None and not isinstance(self.latent, LatentMixture):
             raise InputError(
-                f"latent: expected None (standard normal) or an overlaps.LatentMixture, got {self.latent!r:.80}"
+                f"latent: expected None (standard normal) or an overlaps.LatentMixture, got {shown(self.latent)}"
             )
         put("centre", true_or_false("centre", self.centre))
         put("seed", whole("seed", self.seed, least=0))
@@ -121,11 +120,11 @@ class HiddenManifold(Shared):
         """The matrix of features as given, columns scaled to squared length D; only where one is given."""
         given: Any = self.features
         if isinstance(given, str):
-            if not Path(given).is_file():
+            if not os.path.isfile(given):
                 raise InputError(f"features: no file {given}")
             try:
                 given = np.load(given, allow_pickle=False)
-            except ValueError as error:
+            except Exception as error:  # the reader raises whatever a broken or an empty file leads it to
                 raise InputError(f"features: {self.features} is not a matrix written by numpy.save ({error})") from None
         F = array("features", given, (None, None))
         if F.size == 0:

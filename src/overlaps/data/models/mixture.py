@@ -21,13 +21,13 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ...interface.checks import array, number, whole
+from ...interface.checks import array, number, numbers, whole
 from ...interface.errors import InputError
 from ..eigenbasis import common_eigenbasis
 from ..inputs import Components, Levels
 from ..spectrum import Isotropic, PowerLaw, Spectrum
 from ..square_roots import cholesky
-from ..tuples import probabilities, tuples
+from ..tuples import component_labels, probabilities, tuples
 
 Array = NDArray[np.float64]
 
@@ -43,8 +43,8 @@ class GaussianMixture(Levels):
     gram: instead of `means`, inner products μ_a·μ_b: (components, components), shared out over the levels by their
         fractions, or one matrix per level, (levels, components, components).
     weights: probabilities of the components; equal ones by default.
-    variance: s, one number or one per component; zero is the limit of no noise. For `FullBatch` also one per component
-        and level, (components, levels): covariances that differ but share their eigenvectors.
+    variance: s, one number or one per component; zero is the limit of no noise. Or one per component and level,
+        (components, levels): covariances that differ but share their eigenvectors (any others: `GaussianClasses`).
     labels: a number per component, which several may share; 0, 1, 2, … by default. Classes are whole numbers, or −1 and
         1 for losses of two classes; the square loss takes any.
     spectrum: eigenvalues of the covariance, common to all components; they are multiplied by `variance`.
@@ -84,7 +84,7 @@ class GaussianMixture(Levels):
             object.__setattr__(self, "weights", probabilities(self.weights, count))
         object.__setattr__(self, "variance", _variance(self.variance, count, self.eigenvalues.size))
         if self.labels is not None:
-            object.__setattr__(self, "labels", _labels(self.labels, count))
+            object.__setattr__(self, "labels", component_labels(self.labels, count))
 
     @cached_property
     def components(self) -> Components:
@@ -96,7 +96,7 @@ class GaussianMixture(Levels):
         weights = np.ones(count) if self.weights is None else np.array(self.weights)
         variances = np.full(count, self.variance) if np.isscalar(self.variance) else np.array(self.variance)
         if variances.ndim == 2:
-            # of its covariance the trace is kept here; `covariances` has all of it, for those who can use it
+            # of its covariance the trace is kept here; `component_eigenvalues` has all of it, for those who can use it
             variances = variances @ (self.eigenvalues * self.fractions) / (self.eigenvalues @ self.fractions)
         labels = np.arange(count) if self.labels is None else np.array(self.labels)
         return Components(weights / weights.sum(), variances.astype(float), labels)
@@ -107,9 +107,9 @@ class GaussianMixture(Levels):
         return np.ndim(self.variance) < 2
 
     @property
-    def covariances(self) -> Array:
+    def component_eigenvalues(self) -> Array:
         if self.one_covariance:
-            return super().covariances
+            return super().component_eigenvalues
         return np.array(self.variance, dtype=float) * self.eigenvalues
 
     @classmethod
@@ -120,10 +120,11 @@ class GaussianMixture(Levels):
         weights: Sequence[float] | Array | None = None,
         labels: Sequence[int] | None = None,
     ) -> GaussianMixture:
-        """A mixture of mean vectors (components, N) and covariance matrices (components, N, N), for `FullBatch`.
+        """A mixture of mean vectors (components, N) and covariance matrices (components, N, N) that commute.
 
-        The matrices must commute: coordinates are turned to the eigenbasis they share, where dimensions with the same
-        eigenvalues in all components are one level. Means are turned as well; turn weights W of your own by
+        Others are for `GaussianClasses`, which keeps the coordinates given. Here coordinates are turned to the
+        eigenbasis that all share, where dimensions with the same eigenvalues in all components are one level. Means are
+        turned as well; turn weights W of your own by
         ``W @ GaussianMixture.common_basis(covariances)``.
         """
         vectors = array("means", means, (None, None))
@@ -214,23 +215,16 @@ def _check_gram(gram: Array) -> None:
         raise InputError(f"gram: no vectors have these inner products: it has the negative eigenvalue {low:.3g}")
 
 
-def _labels(given: Any, count: int) -> tuple[float, ...]:
-    """One number per component; whole numbers stay whole, as classes are."""
-    if not isinstance(given, (Sequence, np.ndarray)) or isinstance(given, str) or len(given) != count:
-        raise InputError(f"labels: expected {count} numbers, one per component, got {given!r:.80}")
-    labels = tuple(number(f"labels[{i}]", label) for i, label in enumerate(given))
-    return tuple(int(label) for label in labels) if all(label.is_integer() for label in labels) else labels
-
-
 def _variance(given: Any, count: int, levels: int) -> Any:
-    if np.ndim(given) == 0:
+    dimensions = numbers("variance", given).ndim
+    if dimensions == 0:
         return number("variance", given, least=0)
-    if np.ndim(given) == 3:
+    if dimensions == 3:
         raise InputError(
-            "variance: expected numbers, got matrices; use GaussianMixture.from_covariances(means, covariances), whose "
-            "matrices must commute"
+            "variance: expected numbers, got matrices; use GaussianClasses(means, covariances), or "
+            "GaussianMixture.from_covariances for matrices that commute"
         )
-    if np.ndim(given) == 2:
+    if dimensions == 2:
         table = array("variance", given, (count, levels))
         if table.min() < 0:
             raise InputError(f"variance: expected none below zero, got {table.min():g}")
@@ -242,7 +236,10 @@ def _variance(given: Any, count: int, levels: int) -> Any:
 
 
 def examples() -> tuple[GaussianMixture, ...]:
-    """Two and four components, of equal and of different weights and variances, on one level and on two."""
+    """Two and four components, of equal and of different weights and variances, on one level and on two.
+
+    Those of the last have covariances that differ from level to level.
+    """
     return (
         GaussianMixture(means=2, variance=0.5),
         GaussianMixture(gram=[[1, -1], [-1, 1]], weights=[0.3, 0.7], variance=[0.5, 1.0]),
@@ -252,6 +249,7 @@ def examples() -> tuple[GaussianMixture, ...]:
             variance=0.2,
             spectrum=Spectrum([1.5, 0.5]),
         ),
+        GaussianMixture(means=2, variance=[[0.5, 1.5], [1.2, 0.3]], spectrum=Spectrum([1.5, 0.5])),
     )
 
 

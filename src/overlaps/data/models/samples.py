@@ -13,6 +13,10 @@ Rows with labels y need no teacher. What a linear map can learn of them is the t
 
 with averages over the rows, which are the population that training draws from.
 
+Labels that are classes are learned by a classifier as well: by the logistic, hinge or cross-entropy loss, by a network
+of units that are not linear, or by any student if `groups` are given. Theory then takes the rows of each class, or of
+each group of it, as Gaussian with a mean and a covariance of their own (`overlaps.online.classified_rows`).
+
 >>> import numpy as np
 >>> import overlaps as ov
 >>> rows = np.random.default_rng(0).uniform(size=(500, 3)) * [1.0, 2.0, 3.0]
@@ -35,11 +39,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...interface.checks import whole
-from ...interface.errors import InputError
+from ...interface.errors import InputError, shown
+from ..class_moments import ClassMoments, class_moments, names_of_rows
+from ..clusters import check_groups, grouped, one_for_each
 from ..covariance import PrincipalAxes, principal_axes, true_or_false
 from ..inputs import Centred, Shared
 from ..labels import Labels, encoded, split
 from ..row_checks import warn_of_rows
+from ..row_classes import RowClasses
 from ..spectrum import Spectrum
 from ..table import Source, blocks, numbers, source_path
 
@@ -56,13 +63,18 @@ class Samples(Shared, Centred):
     Parameters
     ----------
     source: a table of samples × columns, as for `Spectrum.from_data`; a path is relative to the working directory.
-    y: a label for each row: real numbers, or two classes, which are learned as −1 and +1 (see `overlaps.data.labels`);
-        an array, a series, or the path of a file with one column. Without labels a teacher must give them.
+    y: a label for each row: real numbers, or classes, of which the square loss learns two as −1 and +1 (see
+        `overlaps.data.labels`); an array, a series, or the path of a file with one column. Without labels a teacher
+        must give them.
     standardise: whether each column is divided by its standard deviation.
     target: in place of `y`, the name or number of the column of `source` that holds the labels; of a .npz file, the
         name of the array that does.
     centre: whether the mean of each column is subtracted, and that of the labels.
     digest: SHA-256 of the table, filled in; a spec carries it, so that a file that has changed since is refused.
+    groups: parts of the classes that theory takes as one Gaussian each: a group for each row, (rows,), a number of
+        clusters in each class, or ``"auto"`` for the number under which held-out rows are most likely (see
+        `overlaps.data.clusters`). None: the classes themselves, and a linear student with the square loss is a
+        regression on labels −1 and +1; with groups=1 it is a classifier like any other.
     """
 
     source: Source = field(compare=False)  # data sets are equal if their digests are
@@ -71,6 +83,7 @@ class Samples(Shared, Centred):
     target: str | int | None = field(default=None, compare=False)
     centre: bool = True
     digest: str = ""
+    groups: ArrayLike | int | str | None = field(default=None, compare=False)
 
     def __post_init__(self) -> None:
         for name in ("centre", "standardise"):
@@ -83,12 +96,19 @@ class Samples(Shared, Centred):
         if isinstance(self.y, os.PathLike):
             object.__setattr__(self, "y", os.fspath(self.y))
         elif self.y is not None and not isinstance(self.y, (str, bool, np.bool_)):
-            object.__setattr__(self, "y", np.asanyarray(self.y))
+            try:
+                object.__setattr__(self, "y", np.asanyarray(self.y))
+            except MemoryError:
+                raise
+            except Exception:  # lists of different lengths, objects of others
+                raise InputError(f"y: expected one label for each row, got {shown(self.y)}") from None
         if isinstance(self.target, np.integer):
             object.__setattr__(self, "target", int(self.target))
         if not isinstance(self.digest, str):
-            raise InputError(f"digest: expected text, got {self.digest!r}")
+            raise InputError(f"digest: expected text, got {shown(self.digest)}")
         labels = self.labels
+        if self.groups is not None:
+            self._check_groups()
         if labels is not None and labels.values.size != self._axes.count:
             raise InputError(
                 f"y: expected one label for each row, got {labels.values.size} labels and {self._axes.count} rows"
@@ -101,6 +121,18 @@ class Samples(Shared, Centred):
         object.__setattr__(self, "digest", self._digest)
         if labels is not None:
             warn_of_rows(self._table[0], labels.values, self.standardise, level=4)
+
+    def _check_groups(self) -> None:
+        """Refuse groups of what are no classes, or in words that are not known."""
+        if not self.classes:
+            raise InputError("groups: they are parts of classes; give labels that are classes, or leave groups out")
+        groups: Any = self.groups
+        check_groups(groups)
+        if one_for_each(groups):
+            groups = names_of_rows("groups", groups, self._axes.count)
+        elif isinstance(groups, np.integer):
+            groups = int(groups)
+        object.__setattr__(self, "groups", groups)
 
     @cached_property
     def _table(self) -> tuple[Source, NDArray[Any] | None]:
@@ -119,7 +151,7 @@ class Samples(Shared, Centred):
 
     @property
     def classes(self) -> tuple[Any, ...]:
-        """Names of the classes that −1 and +1 stand for; empty for a regression."""
+        """Names of the classes in sorted order, of which two stand as −1 and +1; empty for real labels."""
         return () if self.labels is None else self.labels.classes
 
     @cached_property
@@ -130,7 +162,10 @@ class Samples(Shared, Centred):
     def _digest(self) -> str:
         if self.labels is None:
             return self._axes.digest
-        return hashlib.sha256(self._axes.digest.encode() + self.labels.values.tobytes()).hexdigest()
+        found = hashlib.sha256(self._axes.digest.encode() + self.labels.values.tobytes())
+        if self.groups is not None:
+            found.update(str(np.asarray(self.groups).tolist()).encode())
+        return found.hexdigest()
 
     @property
     def _name(self) -> str:
@@ -179,6 +214,11 @@ class Samples(Shared, Centred):
             raise InputError(f"source: {self._name} has changed since this was built; build it again")
         return rows
 
+    @property
+    def columns(self) -> Array:
+        """The rows along the columns of the table that vary, (samples, dimensions), in the units of `rows`."""
+        return self.rows @ self._axes.vectors.T
+
     def described(self, as_gaussian: bool) -> str:
         """Where the rows come from, and whether they are taken as they are."""
         about = "taken as Gaussian, with the covariance of" if as_gaussian else "rows of"
@@ -195,6 +235,13 @@ class Samples(Shared, Centred):
         if self.labels is None:
             return None
         values = self.labels.values
+        if len(self.classes) > 2:
+            some = ", ".join(str(name) for name in self.classes[:4]) + ", ..." * (len(self.classes) > 4)
+            raise InputError(
+                f"y: these are {len(self.classes)} classes ({some}), and a regression on their numbers means nothing; "
+                f"use loss='cross-entropy', in a problem with Softmax({len(self.classes)}), group them into two, for "
+                f"instance by y == {self.classes[0]!r}, or pass quantities as floats"
+            )
         return values - values.mean() if self.centre else values
 
     @cached_property
@@ -214,6 +261,29 @@ class Samples(Shared, Centred):
             raise InputError("y: these rows have no labels; give them as y, or by target")
         return float(np.mean((self.targets - self.rows @ self.own_teacher[0] / np.sqrt(self.size)) ** 2))
 
+    @cached_property
+    def moments(self) -> ClassMoments:
+        """Mean, covariance and share of each class of rows, or of each group of it, in the axes of `rows`."""
+        if self.labels is None:
+            raise InputError("y: these rows have no labels; give classes as y, or by target")
+        numbers = self.labels.numbers
+        groups = None if self.groups is None else grouped(self.rows, numbers, self.groups)
+        found = class_moments(self.rows, np.array(self.classes)[numbers], groups)
+        return found._replace(labels=np.unique(found.labels, return_inverse=True)[1])
+
+    def as_gaussian(self, targets: NDArray[Any]) -> RowClasses:
+        """The Gaussians that theory takes classes for, whose targets are these, (classes,)."""
+        found = self.moments
+        labels = targets[found.labels].tolist()
+        return RowClasses(
+            found.means,
+            found.covariances,
+            found.weights,
+            labels,
+            second_moments=self._axes.eigenvalues,
+            class_numbers=found.labels,
+        )
+
     def __repr__(self) -> str:
         about = "" if self.labels is None else f"; {str(self.labels)[7:-1]}"
         return f"Samples({self._name}: {self._axes.source}{about})"
@@ -224,7 +294,8 @@ def examples() -> tuple[Samples, ...]:
     rng = np.random.default_rng(0)
     rows = rng.uniform(-1, 1, size=(400, 5)) * [1.0, 2.0, 1.0, 0.5, 1.0]
     real = rows @ [1.0, -0.5, 0.3, 0.0, 0.2] + 0.3 * rng.standard_normal(400)
-    return Samples(rows), Samples(rows, real), Samples(rows, np.where(real > 0.1, "yes", "no"), standardise=True)
+    yes = np.where(real > 0.1, "yes", "no")
+    return Samples(rows), Samples(rows, real), Samples(rows, yes, standardise=True), Samples(rows, yes, groups=2)
 
 
 MODEL = Samples
@@ -237,6 +308,10 @@ REFUSED = (
     {"y": [1.0, np.nan] * 6, "source": FEW},
     {"y": ["a"] * 11 + ["b"], "source": FEW},
     {"y": np.arange(12) % 3, "source": FEW},
+    {"groups": 2, "source": FEW},
+    {"groups": 0, "y": np.arange(12) % 2, "source": FEW},
+    {"groups": "many", "y": np.arange(12) % 2, "source": FEW},
+    {"groups": [0, 1], "y": np.arange(12) % 2, "source": FEW},
     {"y": True, "source": np.eye(3)},
     {"standardise": 3, "source": np.eye(3)},
     {"target": 3, "source": np.eye(3)},

@@ -55,6 +55,7 @@ def rank_one(kinds: tuple[str, ...], quick: bool) -> tuple[list[Estimate], float
 
 @PAPER.claim(
     "proposition-3.1",
+    where="proposition 3.1, Data 1 and 3",
     statement="|G - A| <= kappa log^2 n/sqrt(n) |G| in operator norm, ball and sphere (Data 1 and 3)",
     expected="holds",
 )
@@ -68,6 +69,7 @@ def proposition(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "proposition-3.1-data-2",
+    where="proposition 3.1, Data 2",
     statement="the same for the truncated Gaussian (Data 2); its means have length 1.525 sqrt(d), while the proof "
     "needs means of order one, and neurons that see different classes have different slopes",
     expected="fails",
@@ -81,6 +83,7 @@ def proposition_truncated(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "learning-rate",
+    where="note 4.5 and section 5",
     statement="eta = n^.25 of the experiments accords with (l-1)/(2l) < alpha < l/(2l+2) for a natural number l; it is "
     "the boundary of l = 1 and l = 2, which strict inequalities leave out",
     expected="fails",
@@ -135,6 +138,7 @@ def feature_errors(
 
 @PAPER.claim(
     "windows",
+    where="lemma 3.3, note 4.5",
     statement="for exponents in the window of l the features are F_l up to o(sqrt(n)) in operator norm, and no "
     "lower order will do; measured for l = 1 (exponent .15, tanh) and l = 2 (.3, centred sin(x + 1)); with larger "
     "steps higher terms still grow up to n = 1024 (rate 1.5 for l = 2; rate 1, exponent .37, tanh for l = 3)",
@@ -163,6 +167,7 @@ def windows(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "lemma-3.3",
+    where="lemma 3.3",
     statement="F_l = F_0 + sum_k c_1^k c_k eta^k (x.beta)^k alpha^k with beta = X^T y/(n sqrt(N)); corrected: times "
     "N^(k/2), since the step is eta sqrt(N) G; as printed F_l is F_0 for large N",
     expected="holds corrected",

@@ -51,6 +51,11 @@ class Scale(NamedTuple):
         """The paper's size, or a small one."""
         return cls(256, 6, 256, 3, 4, 12) if quick else cls(2048, 30, 512, 9, 8, 300)
 
+    @classmethod
+    def of_claims(cls, quick: bool) -> Scale:
+        """The paper's size, with as many runs and rotations as a claim needs."""
+        return cls.of(True) if quick else cls.of(False)._replace(runs=10, rotations=40)
+
     @property
     def e(self) -> list[float]:
         """Scales of setup 1: evenly from −.9 to .9, and small ones above zero, evenly on a logarithmic axis."""

@@ -70,7 +70,7 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
 @PAPER.figure(
     "fig3",
     "alignment, elasticity and Recall@1 in setup 1 (a-c) and setup 2 (d-f), with theory; the data set is not given in "
-    "print, Data 3 is shown",
+    "print, Data 3 is shown; lines are theory, through the classes of setup 1 and angles of setup 2",
     claims=("growth", "together", "finite-order", "recall-phases", "recall-rotations"),
 )
 def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
@@ -124,7 +124,7 @@ def figK1(quick: bool) -> tuple[Figure, xr.Dataset]:
 
 @PAPER.figure(
     "figK2",
-    "alignment and elasticity against β·μ in setup 2, all training sets, with theory (of Data 2 in full only)",
+    "alignment and elasticity against β·μ in setup 2, all training sets, with theory",
     claims=("together",),
 )
 def figK2(quick: bool) -> tuple[Figure, xr.Dataset]:

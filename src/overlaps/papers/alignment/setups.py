@@ -38,15 +38,19 @@ def setup1(kind: str, quick: bool) -> xr.Dataset:
     return _scored(task, unseen, unseen, scale, "e", seed=1)
 
 
-@cache
 def setup2(kind: str, quick: bool) -> xr.Dataset:
+    """Scores against the size of a rotation, with those of figures."""
+    return rotations(kind, Scale.of(quick))
+
+
+@cache
+def rotations(kind: str, scale: Scale) -> xr.Dataset:
     """Scores against the size c of a rotation, and predicted ones against the angle."""
-    scale = Scale.of(quick)
     task = setting(kind, scale.size)
     v = task.direction
     beside = np.zeros(v.size)
     beside[:2] = np.sqrt(v @ v / 2) * np.array([1, -1])  # orthogonal to v, of its length
-    angles = np.radians([0.0, 30, 60, 80, 90] if quick else np.linspace(0, 90, 31))
+    angles = np.radians([0.0, 30, 60, 80, 90] if scale == Scale.of(True) else np.linspace(0, 90, 31))
     curve = [ov.giant_step.UnseenClass(np.cos(t) * v + np.sin(t) * beside, value=t) for t in angles]
     unseen = ov.giant_step.rotated(v, scale.c, seed=2)
     return _scored(task, unseen, curve, scale, "c", seed=2)

@@ -61,6 +61,7 @@ def first_term(task: ov.giant_step.GiantStepSetting, e: float) -> float:
 
 @PAPER.claim(
     "theorem-4.2-first-term",
+    where="theorem 4.2",
     statement="the first term of the alignment is E|F_0(x)|^2; corrected: E[F_0(x).F_0(x')] of two independent points, "
     "N E_w (E_x g(w.x))^2",
     expected="holds corrected",
@@ -79,6 +80,7 @@ def theorem42(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "eq-79",
+    where="theorem 4.3, eq. (79)",
     statement="the elasticity is |F_l - F_0|^2, (79), with b for beta 2 (eta c_1^2)^2 ((b.mu)^2 + b.Sigma b) for l = "
     "1; corrected: F_l is F in operator norm only; E g'^2 stands in place of one c_1^2, 27 % more for tanh, and the "
     "noise of the gradient adds (`overlaps.giant_step.solve`)",
@@ -105,6 +107,7 @@ def eq79(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "finite-order",
+    where="theorems 4.2 and 4.3 at the step of section 5",
     statement="at the experiments' eta = n^.25 the scores are the polynomials of order l; corrected: resummed to all "
     "orders (`ov.giant_step.solve`); at e = .9 the step shifts fields by more than one, where no finite l will do",
     expected="holds corrected",
@@ -126,6 +129,7 @@ def finite_order(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "regression",
+    where="appendix B",
     statement="with one head and labels f*(x) + noise of inputs that are not centred the same structure holds, with "
     "alpha of half the variance (appendix B, where the loss lacks the 1/sqrt(N) of its gradient)",
     expected="holds",
@@ -168,6 +172,7 @@ def regression(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "note-4.4",
+    where="note 4.4",
     statement="the scores do not depend on the sign of beta: with labels -y the same representation is learned",
     expected="holds",
 )

@@ -17,7 +17,7 @@ students √η apart; values are extrapolated to rate zero in powers of √η.
 from __future__ import annotations
 
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 import overlaps as ov
 
 from ..ledger import Measurement, Paper
-from ..panels import TIME, panels, titled
+from ..panels import ERROR, TIME, finish, panels, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -46,12 +46,12 @@ def problem(units: int, rate: float) -> ov.Problem:
     )
 
 
-def random_start(units: int, rate: float) -> ov.Start:
-    """Random lengths, all other overlaps tiny."""
+def random_start(units: int, rate: float, size: int | None = None) -> ov.Start:
+    """Random lengths, all other overlaps tiny, in as many dimensions."""
     rng = np.random.default_rng(0)
     Q = np.diag(rng.uniform(0, 0.5, units))
     R = rng.uniform(0, 1e-6, (units, units))
-    return ov.Start.from_overlaps(problem(units, rate), Q=Q, R=R, T=np.eye(units))
+    return ov.Start.from_overlaps(problem(units, rate), Q=Q, R=R, T=np.eye(units), size=size)
 
 
 def equal_start(units: int, rate: float) -> ov.Start:
@@ -115,6 +115,7 @@ def _judge(measured: dict[int, tuple[float, float]], formula: dict[int, float]) 
 
 @PAPER.claim(
     "plateau",
+    where="symmetric subspace at small rates (PRE, section IV)",
     statement="for small rates the symmetric plateau has error (K/pi)(pi/6 - K asin(1/(2K)))",
     expected="holds",
 )
@@ -126,6 +127,7 @@ def plateau(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "specialisation",
+    where="escape from the symmetric subspace (PRE, section IV)",
     statement="the plateau is left as exp(lambda t), lambda = (2 eta/pi) K (2K-1)^-1/2 (2K+1)^-3/2 for small rates",
     expected="holds",
 )
@@ -137,20 +139,31 @@ def specialisation(quick: bool) -> Measurement:
 
 @PAPER.figure(
     "overlaps",
-    "error, R and Q against time for K = M = 3, rate 0.1: symmetric plateau, then specialisation",
+    "error, R and Q against time for K = M = 3, rate 0.1: symmetric plateau, then specialisation; thin lines are one "
+    "run of training at N = 1000 from the same overlaps, whose noise of order 1/√N ends the plateau sooner than "
+    "the R of 1e-6 that the equations start from",
     claims=("plateau", "specialisation"),
 )
 def figure_overlaps(quick: bool) -> tuple[Figure, xr.Dataset]:
-    """The figure of the paper, with the plateau of its formula."""
+    """The figure of the paper, with the plateau of its formula, and a run of training by its exact law."""
 
-    units, rate = 3, 0.1
+    units, rate, size = 3, 0.1, 100 if quick else 1000
     times = np.linspace(0, 8000, 201 if quick else 1001)
     result = ov.solve(problem(units, rate), random_start(units, rate), times)
+    run = ov.sample(problem(units, rate), random_start(units, rate, size), times, runs=1, seed=1, progress=False)
     figure, axes = panels(1, 3)
-    for ax, name in zip(axes, ("error", "R", "Q"), strict=True):
-        result.plot(name, ax)
-        ax.set(xscale="linear", xlabel=TIME)
-    axes[0].axhline(plateau_height(units), color="0.6", ls="--", label="plateau for vanishing rate")
-    axes[0].legend()
-    titled(figure, f"K = M = {units}, rate {rate}, isotropic inputs")
-    return figure, result.data
+    pairs = {"error": [()], "R": list(np.ndindex(units, units)), "Q": list(zip(*np.triu_indices(units), strict=True))}
+    for ax, (name, entries) in zip(axes, pairs.items(), strict=True):
+        for i, entry in enumerate(entries):
+            label = f"${name}_{{{entry[0] + 1}{entry[1] + 1}}}$" if entry else "equation of motion"
+            style: dict[str, Any] = {"color": f"C{i % 7}", "ls": ("-", (0, (6, 2)))[i // 7]}
+            at = (0, slice(None), *entry)
+            ax.plot(times, result.data[name].values[at], lw=1.6, label=label, **style)
+            ax.plot(times, run.data[name].values[at], lw=0.6, alpha=0.7, **style)
+        ax.plot([], [], color="0.4", lw=0.6, label=f"a run, N = {size}")
+        if name == "error":
+            ax.axhline(plateau_height(units), color="0.6", ls="--", label="plateau for vanishing rate")
+        finish(ax, {"error": "error"}.get(name, f"overlaps {name}"), TIME, ERROR if name == "error" else name, ncols=2)
+    words = f"K = M = {units}, rate {rate}, isotropic inputs; thick: equation of motion, thin: one run of training"
+    titled(figure, words + "\nquick: a run at N = 100 instead of 1000" * quick)
+    return figure, result.data.assign({f"{name}_run": run.data[name] for name in pairs})

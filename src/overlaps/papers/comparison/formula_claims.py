@@ -24,6 +24,7 @@ LEVEL = 1e-3
 
 @PAPER.claim(
     "eqs-28-32",
+    where="eqs. (28) to (32)",
     statement="the mean-field kernels solve (28) to (32), with alpha(y) in alpha~(y) of (28), whose argument is "
     "missing in print, and the training of finite samples has these kernels",
     expected="holds",
@@ -61,6 +62,7 @@ def equations(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "eq-26",
+    where="eq. (26)",
     statement="in mean-field theory q = e + g~ + sum theta b_theta, (26); corrected: e + g~/sqrt(m) + ..., as in (12) "
     "and (28); as printed |theta|^2 grows in proportion to n",
     expected="holds corrected",
@@ -154,6 +156,7 @@ def proposition2(quick: bool, seed: int, name: str) -> Measurement:
 
 @PAPER.claim(
     "eq-33",
+    where="proposition 2, eq. (33)",
     statement="matrices recalculated from mean-field theory have the means and covariances of (33), increments of mean "
     "zero; corrected: - Lambda~^T V_omega Lambda~ for - V_theta and alpha~(y) for xhat(y) in V_theta'', and in "
     "C_theta'' sqrt(gamma)(g_e g~_e^T - A_omega Lambda~) for g_e g~_e^T - C_omega, no omega_e^T, and y' from Y*",
@@ -166,6 +169,7 @@ def eq33(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "definition-2",
+    where="definition 2",
     statement="h_e(y) = (m rho)^-1/2 1^T G_y in Definition 2; corrected: H_y for G_y (whose variance would be "
     "gamma/rho), and the second C_omega = A_omega B_omega above it is C_theta",
     expected="holds corrected",
@@ -177,6 +181,7 @@ def definition2(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "theorem-3",
+    where="theorem 3, eqs. (38) and (58)",
     statement="if E H(phi,phi) <= E H(psi,psi) + c for all H in a set with D^2 f then E f(psi) <= E f(phi) + c/2 "
     "(Theorem 3, and with it (38) and (58)); corrected: E f(phi) <= E f(psi) + c/2; (38) has the sign of its left side "
     "reversed",
@@ -196,6 +201,7 @@ def theorem3(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "proposition-1",
+    where="proposition 1, eq. (21)",
     statement="the zero of a function rho moves with rho by the first and second derivatives (21)",
     expected="holds",
 )

@@ -17,7 +17,7 @@ from scipy.stats import norm
 
 import overlaps as ov
 
-from ..ledger import Measurement, verdict
+from ..ledger import Measurement
 from . import loops, printed
 from .model import ACTIVATIONS, LOSSES, problem, start
 from .paper import PAPER
@@ -60,6 +60,7 @@ def judged(tasks: Sequence[ov.Problem], quick: bool) -> Measurement:
 
 @PAPER.claim(
     "figure-1",
+    where="figure 1",
     statement="mean-field theory gives the training error of gradient descent at m = 10000 and at m = 1000, gamma = .1 "
     "and 1, for any coupling of the means (figure 1)",
     expected="holds",
@@ -82,6 +83,7 @@ def figure1(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "figure-2",
+    where="figure 2",
     statement="mean-field theory gives the training error of momentum gradient descent at m = 10000 and at m = 1000, "
     "gamma = 1, s = .5 and .9 (figure 2)",
     expected="holds",
@@ -97,13 +99,14 @@ def figure2(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "momentum-kernel",
-    statement="momentum gradient descent with step size t and momentum s is lambda(mu, l) = t (1 - s^(l-mu)); "
-    "corrected: if momentum is a moving average of gradients, u <- s u + (1-s) q; the heavy ball, "
-    "theta <- theta - t q + s (theta - theta_before), has t (1 - s^(l-mu))/(1-s)",
-    expected="holds corrected",
+    where="after eq. (23), figure 2",
+    statement="momentum gradient descent with step size t and momentum s is lambda(mu, l) = t (1 - s^(l-mu)); s is a "
+    "forgetting factor (figure 2), of a moving average of gradients u <- s u + (1-s) q, for which this is exact; the "
+    "heavy ball, theta <- theta - t q + s (theta - theta_before), would have t (1 - s^(l-mu))/(1-s)",
+    expected="holds",
 )
 def momentum_kernel(quick: bool) -> Measurement:
-    """Weights of loops with either momentum against (23) of their own gradients, relative, s = .9, 25 steps, m = 60."""
+    """Weights of loops against (23) of their own gradients, relative, s = .9, 25 steps, m = 60; also the heavy ball."""
     task = problem(momentum=0.9)
     begin = start(task, 60)
     first = begin.student
@@ -116,8 +119,8 @@ def momentum_kernel(quick: bool) -> Measurement:
         return float(np.abs(theta - run.theta[0]).max() / np.abs(run.theta[0]).max())
 
     ball, average, scaled = off("heavy-ball", 1.0), off("ema-momentum", 1.0), off("heavy-ball", 10.0)
-    note = f"heavy ball; moving average {average:.0e}; heavy ball with 1/(1-s) {scaled:.0e}"
-    return Measurement(verdict(ball, max(average, scaled), 1e-12), ball, average, note)
+    note = f"moving average; the heavy ball is off by {ball:.2g}, with 1/(1-s) by {scaled:.0e}"
+    return Measurement("holds" if average < 1e-12 else "fails", average, 1e-12, note)
 
 
 SIZES = {12: 40_000, 24: 40_000, 48: 16_000, 96: 8000}  # runs by samples: small ones show the bias best
@@ -145,6 +148,7 @@ def scatter(activation: str, loss: str, quick: bool) -> Scatter:
 
 @PAPER.claim(
     "theorem-2",
+    where="theorem 2",
     statement="training is mean-field theory in the limit of many samples: the difference vanishes with m; found here: "
     "in the mean as 1/m, and from run to run as 1/sqrt(m)",
     expected="holds",
@@ -179,6 +183,7 @@ def _power(sizes: Array, values: Array, errors: Array) -> tuple[float, float]:
 
 @PAPER.claim(
     "negligible",
+    where="section 8",
     statement="in the example studied the correction of order 1/m to mean-field theory is negligible: that to the mean "
     "is below a tenth of the scatter of runs from m = 1000 on",
     expected="holds",

@@ -16,7 +16,7 @@ from scipy.stats import norm
 import overlaps as ov
 
 from ..estimates import variance_error
-from ..ledger import Measurement
+from ..ledger import UNDECIDED, Measurement, told
 from . import loops
 from .algorithm import Passes
 from .mean_field import Limit
@@ -42,6 +42,7 @@ def predicted(loss: str, steps: int, one_pass: bool) -> xr.Dataset:
 
 @PAPER.claim(
     "theorem-1",
+    where="theorem 1, eqs. (8) and (9)",
     statement="the alternative process (8) and the perturbed training (9) have the same law for every sigma > 0 and z, "
     "at any size",
     expected="holds",
@@ -50,7 +51,7 @@ def theorem1(quick: bool) -> Measurement:
     """Moments of n = 3, m = 4, 3 steps, against each other by relabelling; ψ at another z must be told apart."""
     runs = 20_000 if quick else 400_000
     cases = [("softplus", "logistic", 0.4, 0.7), ("softplus", "square", 0.5, 0.0), ("relu", "square", 0.3, 1.0)]
-    cases = cases[::2] if quick else cases
+    cases = cases[:2] if quick else cases  # a transposed W shows at z = 0, where σ is all there is
     holds, largest, control, features, notes = True, 0.0, np.inf, 0, []
     for seed, (activation, loss, sigma, z) in enumerate(cases):
         task = problem(activation, loss, ratio=0.75, steps=2)
@@ -94,17 +95,19 @@ def continuation(pairs: list[tuple[str, str]], steps: list[int], m: int, runs: i
 
 @PAPER.claim(
     "claim-1",
+    where="claim 1, figure 3",
     statement="statistics of training are those of the alternative process continued to z = sqrt(-1), sigma -> 0, for "
     "m Var by 2 H(0) - H(1) (Claim 1, soft ReLU)",
     expected="holds",
 )
 def claim1(quick: bool) -> Measurement:
     """m Var of the training error by continuation over brute force, soft ReLU, γ = 1."""
-    m, runs, steps = (200, 2000, [2, 4]) if quick else (1000, 8000, [2, 4, 6])
-    ratio, error, agrees, note = continuation([("softplus", loss) for loss in LOSSES], steps, m, runs)
-    return Measurement("holds" if agrees else "fails", ratio, error, note)
+    m, runs, steps, losses = (100, 500, [2, 4], LOSSES[:1]) if quick else (200, 30_000, [2, 4, 6], LOSSES)
+    ratio, error, agrees, note = continuation([("softplus", loss) for loss in losses], steps, m, runs)
+    return Measurement(told("holds" if agrees else "fails", ratio, error), ratio, error, note)
 
 
+@cache
 def one_pass(pair: tuple[str, str], m: int, runs: int, passes: int = 1) -> tuple[Array, Array, Array]:
     """m Var at z = 0 after some passes and of the limit of many, over each other: ratio, its error, and the latter."""
     limit = Limit.of(problem(*pair, steps=2), accuracy=2e-3)
@@ -124,23 +127,64 @@ def one_pass(pair: tuple[str, str], m: int, runs: int, passes: int = 1) -> tuple
     return ratio, spread, m * squares[1].mean(0)
 
 
+def single_iteration(pair: tuple[str, str], m: int, runs: int) -> tuple[Array, Array]:
+    """2 H(0) − H(1) of m Var after one pass, over brute force, and its error, at steps 1 and 2, (2,) each."""
+    task = problem(*pair, steps=2)
+    limit, chunk, found = Limit.of(task, accuracy=2e-3), 200, []
+    for seed in range(0, runs, chunk):
+        passes = [Passes(limit, m, chunk, seed, z) for z in (0.0, 1.0)]  # with the same random numbers
+        found.append([go(go.begin()).error for go in passes])
+    errors = np.concatenate(found, axis=1)
+    squares = (errors - errors.mean(1, keepdims=True)) ** 2
+    each = m * (2 * squares[0] - squares[1])[:, 1:]
+    brute = ov.sample(task, start(task, m), [1, 2], runs=3 * runs, seed=2, progress=False)
+    exact, error = scaled_variance(brute.data["training_error"].values, m)
+    ratio = each.mean(0) / exact
+    return ratio, np.hypot(each.std(0, ddof=1) / np.sqrt(runs), ratio * error) / exact
+
+
 @PAPER.claim(
     "relu-remark",
-    statement="2 H(0) - H(1) is not accurate for the exact ReLU, perhaps as it is not differentiable and does not "
-    "allow continuation to z = sqrt(-1)",
-    expected="fails",
+    where="section 6.2, after figure 3",
+    statement="refined by a single iteration of Algorithm 1, 2 H(0) - H(1) is not accurate for the exact ReLU and is "
+    "for the soft one; the explanation that is offered, that ReLU does not allow continuation, is not borne out "
+    "(relu-continuation); steps 1 and 2, for a literal pass is ill-conditioned at later ones",
+    expected="holds",
 )
 def relu_remark(quick: bool) -> Measurement:
-    """m Var of the training error by continuation over brute force, ReLU; and after one pass of Algorithm 1."""
-    m, runs, losses = (200, 1000, LOSSES[1:]) if quick else (1000, 8000, LOSSES)
+    """m Var of the training error by 2 H(0) − H(1) of one pass over brute force, ReLU, step 1; and soft ReLU."""
+    m, runs, losses = (200, 1200, LOSSES[:1]) if quick else (1000, 16_000, LOSSES)
+    found = {name: [single_iteration((name, loss), m, runs) for loss in losses] for name in ("relu", "softplus")}
+    bound = float(norm.isf(LEVEL / (4 * len(losses))))
+    (exact, soft), notes = ([max(float(np.max(np.abs(r - 1) / e)) for r, e in each) for each in found.values()], [])
+    for name, each in found.items():
+        listed = "; ".join(", ".join(f"{x:.2f} ± {s:.2f}" for x, s in zip(r, e, strict=True)) for r, e in each)
+        notes.append(f"{name} {listed}")
+    ratio, error = (float(x[0]) for x in found["relu"][0])
+    # soft ReLU says something if it would show what ReLU has
+    shows = abs(ratio - 1) > bound * max(float(e[0]) for _, e in found["softplus"])
+    judged = "fails" if exact < bound else UNDECIDED if not shows else "holds" if soft < bound else "fails"
+    note = f"at steps 1 and 2, {', '.join(losses)} loss: {'; '.join(notes)}; m = {m}, {bound:.1f} errors at level .001"
+    return Measurement(judged, ratio, error, note)
+
+
+@PAPER.claim(
+    "relu-continuation",
+    where="not in the paper; after figure 3 it supposes the contrary",
+    statement="2 H(0) - H(1) of Algorithm 1 taken through all its iterations is accurate for the exact ReLU as it is "
+    "for the soft one: its lack of a derivative at zero does no harm",
+    expected="found here",
+)
+def relu_continuation(quick: bool) -> Measurement:
+    """m Var of the training error by continuation over brute force, ReLU, step 4."""
+    m, runs, losses = (100, 500, LOSSES[1:]) if quick else (1000, 8000, LOSSES)
     ratio, error, works, note = continuation([("relu", loss) for loss in losses], [4], m, runs)
-    early, spread = one_pass(("relu", "square"), 200, 800 if quick else 8000)[:2]
-    note += f"; what is inaccurate is one pass of Algorithm 1, {early[1]:.2f} ± {spread[1]:.2f} of all at step 1, z = 0"
-    return Measurement("fails" if works else "holds", ratio, error, note)
+    return Measurement(told("found here" if works else "fails", ratio, error), ratio, error, note)
 
 
 @PAPER.claim(
     "iterations",
+    where="section 8, Algorithm 1",
     statement="after r iterations of Algorithm 1 statistics are accurate to O(1/m^r), m Var after one to O(1/m); "
     "corrected: after 2 l iterations step l is exact; after fewer m Var is off by a factor that stays as m grows",
     expected="holds corrected",
@@ -164,6 +208,7 @@ def iterations(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "fluctuations",
+    where="section 6.2, eq. (33)",
     statement="fluctuations of order 1/sqrt(m) of the kernels (33) give the statistics to order 1/m; corrected: with "
     "(33) corrected and taken through all steps, and not by one pass",
     expected="holds corrected",

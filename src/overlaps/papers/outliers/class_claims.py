@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from functools import cache
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from scipy.stats import ttest_rel
 import overlaps as ov
 
 from ..estimates import mean_error
-from ..ledger import Measurement
+from ..ledger import UNDECIDED, Measurement
 from .formula_claims import origin, power
 from .model import classes, start
 from .paper import PAPER
@@ -36,7 +37,7 @@ def _noises(quick: bool) -> list[float]:
     return [100.0, 300.0, 1000.0] if quick else [100.0, 200.0, 500.0, 1000.0, 2000.0]
 
 
-def whole(block: ov.spectra.LowRankPlusIdentity) -> Array:
+def whole(block: ov.spectra.PopulationBlock) -> Array:
     """A block in its basis and one direction outside, (r + 1, r + 1), which has the norm of all of it."""
     r = len(block.core)
     matrix = np.zeros((r + 1, r + 1))
@@ -44,7 +45,7 @@ def whole(block: ov.spectra.LowRankPlusIdentity) -> Array:
     return matrix
 
 
-def leaves(block: ov.spectra.LowRankPlusIdentity, directions: Array) -> float:
+def leaves(block: ov.spectra.PopulationBlock, directions: Array) -> float:
     """The smallest error up to which a block lives in the span of directions (any, r) of its basis."""
     return ov.spectra.distance_from(whole(block), np.pad(directions, ((0, 0), (0, 1))).T)
 
@@ -59,6 +60,7 @@ def misalignment(matrix: ov.spectra.PopulationMatrix, i: int, count: int) -> flo
 
 @PAPER.claim(
     "theorem-2.3",
+    where="theorem 2.3",
     statement="x^c comes to live in the k top eigenvectors of blocks cc of the test Hessian and G-matrix up to "
     "O(eps + 1/lambda), from samples in proportion to d",
     expected="holds",
@@ -88,52 +90,122 @@ def theorem23(quick: bool) -> Measurement:
     return Measurement("holds" if holds else "fails", slope, width, note)
 
 
-@PAPER.claim(
-    "figure-2.1",
-    statement="at k = 10, lambda = 10, beta = .01 alignment is near 1, above .9, by time 50 with a few samples for "
-    "each dimension; corrected: it takes some 50 for the Hessian, and more for the G-matrix",
-    expected="holds corrected",
-)
-def few_samples(quick: bool) -> Measurement:
-    """Alignment of x^1 of SGD at time 50 with E_10 of 2d, 10d and 50d test samples, runs at d = 500 (quick: 200)."""
-    size, runs = (200, 3) if quick else (500, 8)
-    problem = classes(10)
-    found, limit = np.empty((runs, 2, 3)), np.empty(runs)
+@cache
+def ten_classes(size: int, runs: int) -> Array:
+    """Alignment of x^1 of SGD at time 50 with E_10 of Hessian and G-matrix of 2d, 10d and 50d samples, (runs, 2, 3)."""
+    problem, found = classes(10), np.empty((runs, 2, 3))
     for seed in range(runs):
         watch = ov.spectra.Observer(kinds="hessian", blocks=[0], samples=20, keep_weights=True)
         run = ov.train(problem, start(problem, size, seed), [50.0], runs=1, seed=seed, observe=watch, progress=False)
         point = ov.Start.from_weights(problem, run.data["weights"].values[0, -1])
-        assert point.student is not None and point.means is not None
+        assert point.student is not None
         x = point.student[0] / np.sqrt(size)
-        limit[seed] = ov.spectra.subspace_alignment(x, point.means.T)
         for n, ratio in enumerate((2, 10, 50)):
             batch = ov.spectra.Batch.draw(problem, point, ratio * size, seed=1000 + seed)
             for j, matrix in enumerate((ov.spectra.hessian, ov.spectra.gradient_matrix)):
                 pairs = ov.spectra.eigenpairs(matrix(problem, point, batch).block(0), 10, tolerance=1e-6)
                 found[seed, j, n] = ov.spectra.subspace_alignment(x, pairs.vectors)
-    mean, error = mean_error(found)
-    few, many = float(mean[:, :2].min()), float(mean[0, 2])
-    verdict = "holds" if few > 0.9 else "holds corrected" if many > 0.9 > mean[0, 1] else "fails"
-    note = f"least of 2d and 10d; Hessian {_list(mean[0])}, G-matrix {_list(mean[1])} from 2d, 10d, 50d; span of the "
-    note += f"means {limit.mean():.3f}; d = {size}"
-    return Measurement(verdict, few, float(error.max()), note)
+    return found
 
 
-def _list(values: Array) -> str:
-    return ", ".join(f"{x:.2f}" for x in values)
+@PAPER.claim(
+    "figure-2.1",
+    where="figure 2.1 and the text after theorem 2.3",
+    statement="at k = 10, lambda = 10, beta = .01 alignment is near 1, say above .8, by time 50 for both matrices; the "
+    "number of test samples, on which this depends, is not printed: it is with 50 for each dimension, and not with 2",
+    expected="cannot be told",
+)
+def near_one(quick: bool) -> Measurement:
+    """Least alignment of x^1 of SGD at time 50 with E_10 of both matrices of 50d samples, and of 2d and 10d."""
+    size, runs = (200, 3) if quick else (500, 8)
+    mean, error = mean_error(ten_classes(size, runs))
+    least = mean.min(0)
+    judged = "holds" if least[0] > 0.8 else "fails" if least[-1] < 0.8 else UNDECIDED
+    return Measurement(judged, least[-1], float(error[:, -1].max()), f"from 2d, 10d, 50d {_list(least)}; d = {size}")
+
+
+@PAPER.claim(
+    "figure-2.1-samples",
+    where="not in the paper; the samples of figure 2.1",
+    statement="at k = 10, lambda = 10, beta = .01 a few test samples for each dimension give an alignment below .9 at "
+    "time 50; it takes some 50 for the Hessian, and more for the G-matrix",
+    expected="found here",
+)
+def few_samples(quick: bool) -> Measurement:
+    """Alignment of x^1 of SGD at time 50 with E_10 of 10d test samples, and of 2d and 50d, d = 500 (quick: 200)."""
+    size, runs = (200, 3) if quick else (500, 8)
+    mean, error = mean_error(ten_classes(size, runs))
+    few = bool((mean[:, :2] + 3 * error[:, :2] < 0.9).all())
+    found = few and mean[0, 2] > 0.9 > mean[1, 2]
+    note = f"Hessian, 10d; Hessian {_list(mean[0])}, G-matrix {_list(mean[1])} from 2d, 10d, 50d; d = {size}"
+    return Measurement("found here" if found else "fails", float(mean[0, 1]), float(error[0, 1]), note)
+
+
+def _list(values: Array, digits: int = 2) -> str:
+    return ", ".join(f"{x:.{digits}f}" for x in values)
 
 
 @PAPER.claim(
     "theorem-2.4",
+    where="theorem 2.4 and its proof, eqs. (7.3) and (7.4)",
     statement="x^c and all blocks of the test Hessian and G-matrix live in the span of the means up to "
-    "O(eps + 1/lambda), from n samples in proportion to d; corrected: blocks of samples up to O(eps + 1/lambda + "
-    "(d/(n lambda))^1/2)",
-    expected="holds corrected",
+    "O(eps + 1/lambda), from n samples in proportion to d; eps is that of the proof, (7.3) and (7.4), an error of "
+    "sampling that falls as the samples grow; in the theorem, where the proportion is chosen before eps, it would have "
+    "to be chosen after it",
+    expected="holds",
 )
 def theorem24(quick: bool) -> Measurement:
-    """Power of λ in these errors at rest, k = 3, β = .01: x^1 and all population blocks, one block of n samples."""
+    """Power of λ in these errors of x^1 and population blocks at rest, k = 3, β = .01; of 40d over 10d samples."""
+    exact, sampled, lams, size = blocks_at_rest(quick)
+    population = {name: power(lams, x) for name, x in exact.items()}
+    # an error of sampling falls as the root of the number of samples, whatever the noise
+    less = sampled[..., 1] / sampled[..., 0]
+    holds = max(population.values())[0] < -0.9 and bool((less < 0.7).all())
+    slope, width = max(population.values())
+    note = (
+        "power of lambda, slowest of x, H, G; lambda times the error "
+        + ", ".join(f"{name} {lams[-1] * x[-1]:.2g}" for name, x in exact.items())
+        + f"; errors of blocks of 40d samples over those of 10d {less.min():.2f} to {less.max():.2f}; d = {size}"
+    )
+    return Measurement("holds" if holds else "fails", slope, width, note)
+
+
+@PAPER.claim(
+    "sampled-blocks",
+    where="not in the paper; the eps of theorem 2.4",
+    statement="blocks of n test samples leave the span of the means by O((d/(n lambda))^1/2), which at a fixed n/d "
+    "falls more slowly than 1/lambda: the noise of sampled means is of first order in a block, of second in alignments",
+    expected="found here",
+)
+def sampled_blocks(quick: bool) -> Measurement:
+    """Power of λ in the error of one block of 10d samples at rest, k = 3, β = .01, Hessian and G-matrix."""
+    _, sampled, lams, size = blocks_at_rest(quick)
+    slope, width = max(power(lams, x) for x in sampled[:, :, 0].T)
+    inverse = 1 / np.array(lams)[:, None, None]
+    scaled = sampled / (inverse + np.sqrt(inverse / np.array(RATIOS)))
+    bounded = bool((scaled[-1] < 1.5 * scaled[0]).all() and (scaled[..., 1] < 1.5 * scaled[..., 0]).all())
+    found = bounded and -0.7 < slope < -0.3
+    note = f"errors over 1/lambda + (d/(n lambda))^1/2 {scaled.min():.2f} to {scaled.max():.2f}; d = {size}"
+    return Measurement("found here" if found else "fails", slope, width, note)
+
+
+RATIOS = (10, 40)  # samples per dimension
+
+
+class BlocksAtRest(NamedTuple):
+    """Errors of x, H and G of the population (lams,), of a block (lams, matrices, RATIOS); λ, and d of the samples."""
+
+    exact: dict[str, list[float]]
+    sampled: Array
+    lams: list[float]
+    size: int
+
+
+@cache
+def blocks_at_rest(quick: bool) -> BlocksAtRest:
+    """How far x^1 and blocks are from the span of the means at rest, k = 3, β = .01."""
     lams = _noises(quick)
-    size, ratios = 60 if quick else 300, (10, 40)
+    size, ratios = 60 if quick else 300, RATIOS
     exact: dict[str, list[float]] = {"x": [], "H": [], "G": []}
     sampled = np.empty((len(lams), 2, len(ratios)))
     for i, lam in enumerate(lams):
@@ -151,19 +223,7 @@ def theorem24(quick: bool) -> Measurement:
             for j, make in enumerate((ov.spectra.hessian, ov.spectra.gradient_matrix)):
                 block = make(problem, weights, batch).block(0).dense()
                 sampled[i, j, n] = ov.spectra.distance_from(block, weights.means.T)
-    population, finite = [power(lams, x) for x in exact.values()], [power(lams, x) for x in sampled[:, :, 0].T]
-    inverse = 1 / np.array(lams)[:, None, None]
-    scaled = sampled / (inverse + np.sqrt(inverse / np.array(ratios)))
-    falls, as_printed = max(population)[0] < -0.9, max(finite)[0] < -0.9
-    corrected = bool((scaled[-1] < 1.5 * scaled[0]).all() and (scaled[..., 1] < 1.5 * scaled[..., 0]).all())
-    verdict = "fails" if not falls else "holds" if as_printed else "holds corrected" if corrected else "fails"
-    slope, width = max(finite)
-    note = (
-        f"power of lambda for {ratios[0]}d samples; of the population {max(population)[0]:.3f}, lambda times the error "
-        + ", ".join(f"{name} {lams[-1] * x[-1]:.2g}" for name, x in exact.items())
-        + f"; errors of samples over 1/lambda + (d/(n lambda))^1/2 {scaled.min():.2f} to {scaled.max():.2f}; d = {size}"
-    )
-    return Measurement(verdict, slope, width, note)
+    return BlocksAtRest(exact, sampled, lams, size)
 
 
 def embedded(problem: ov.Problem, point: ov.Start, size: int, seed: int) -> ov.Start:
@@ -190,12 +250,14 @@ def _own(problem: ov.Problem, kind: Kind, i: int) -> tuple[float, float, Array]:
 
 @PAPER.claim(
     "theorem-2.5",
-    statement="for orthonormal means x^c has a positive inner product with the top eigenvectors of blocks cc, which "
-    "live in the span of mu_c up to O(eps + 1/lambda); corrected: for k >= 3 classes of nearly equal weights",
+    where="theorem 2.5",
+    statement="for orthonormal means and classes of equal weight, as the text before it has them, x^c has a positive "
+    "inner product with the top eigenvectors of blocks cc, which live in the span of mu_c up to O(eps + 1/lambda); "
+    "corrected: for k >= 3 classes; for two the outliers of a block are equal",
     expected="holds corrected",
 )
 def theorem25(quick: bool) -> Measurement:
-    """1 − e·μ_c of the top eigenvectors e at rest: power of λ for k = 3; at k = 2, and for a rare class."""
+    """1 − e·μ_c of the top eigenvectors e at rest: power of λ for k = 3, and its value at k = 2."""
     lams = _noises(quick)
     three = [[_own(classes(3, variance=1 / lam), kind, 0) for lam in lams] for kind in KINDS]
     fits = [power(lams, [max(off, 1e-15) for off, _, _ in row]) for row in three]
@@ -203,26 +265,26 @@ def theorem25(quick: bool) -> Measurement:
     signs = all(x[0] > 0.5 and (x[1:] < -0.1).all() for row in three for _, _, x in row)
     corrected = max(fits)[0] < -0.9 and gap > 0.1 and signs
     two = min(_own(classes(2, variance=1 / lams[-1]), kind, 0)[0] for kind in KINDS)
-    few = classes(3, variance=1 / lams[-1], decay=0.1, weights=(0.49, 0.49, 0.02))
-    rare = _own(few, "hessian", 2)[0]
-    as_printed = max(two, rare) < 0.1
-    verdict = "holds" if as_printed else "holds corrected" if corrected else "fails"
+    verdict = "fails" if not corrected else "holds" if two < 0.1 else "holds corrected"
     slope, width = max(fits)
     note = (
         f"power of lambda for k = 3, smallest gap below the top {100 * gap:.0f} %; 1 - e.mu_c at lambda = {lams[-1]:g} "
-        f"{max(row[-1][0] for row in three):.1g}, {two:.2f} for k = 2, {rare:.2f} for a class of weight .02, beta = .1"
+        f"{max(row[-1][0] for row in three):.1g}, {two:.2f} for k = 2"
     )
     return Measurement(verdict, slope, width, note)
 
 
-@PAPER.claim(
-    "train-vs-test",
-    statement="matrices of training samples show what those of test samples do, identically (Remark 2.8, section 9); "
-    "corrected: alike, but x^c is nearer to those of training samples, with 1 - rho smaller by some tenth",
-    expected="holds corrected",
-)
-def train_test(quick: bool) -> Measurement:
-    """1 − ρ at time 50 for 40d training over that for 40d test samples, k = 3, λ = 30; paired t-test over runs."""
+class Gaps(NamedTuple):
+    """1 − ρ of runs with matrices of training and of test samples, (runs, 2) each, and the size."""
+
+    train: Array
+    test: Array
+    size: int
+
+
+@cache
+def gaps_of_sources(quick: bool) -> Gaps:
+    """At time 50, 40d samples, k = 3, λ = 30, Hessian and G-matrix."""
     size, runs = (80, 10) if quick else (200, 24)
     problem = classes(3, variance=1 / 30)
     gaps: list[Array] = []
@@ -233,14 +295,41 @@ def train_test(quick: bool) -> Measurement:
             for seed in range(runs)
         ]
         gaps.append(np.array([[1 - float(path[f"{kind}_alignment"].mean()) for kind in KINDS] for path in paths]))
-    train, test = gaps
+    return Gaps(gaps[0], gaps[1], size)
+
+
+@PAPER.claim(
+    "train-vs-test",
+    where="remark 2.8 and section 9",
+    statement="matrices of training samples show the same phenomena as those of test samples: x^c comes to live in "
+    "their outlier eigenspaces, up to an error of the same size",
+    expected="holds",
+)
+def train_test(quick: bool) -> Measurement:
+    """Largest 1 − ρ at time 50 for 40d training samples, k = 3, λ = 30; and over that for 40d test samples."""
+    train, test, size = gaps_of_sources(quick)
+    (mean, error), ratio = mean_error(train), train.mean(0) / test.mean(0)
+    worst = int(np.argmax(mean))
+    holds = bool((mean + 3 * error < 0.1).all() and (np.abs(ratio - 1) < 0.5).all())
+    note = f"Hessian and G-matrix {_list(mean, 4)}, over those of test samples {_list(ratio)}; d = {size}"
+    return Measurement("holds" if holds else "fails", float(mean[worst]), float(error[worst]), note)
+
+
+@PAPER.claim(
+    "train-nearer",
+    where="not in the paper; the numbers behind section 9",
+    statement="x^c is a little nearer to the outlier eigenspaces of training samples than to those of test samples: "
+    "1 - rho is smaller by some tenth",
+    expected="found here",
+)
+def train_nearer(quick: bool) -> Measurement:
+    """1 − ρ at time 50 for 40d training over that for 40d test samples, k = 3, λ = 30; paired t-test over runs."""
+    train, test, size = gaps_of_sources(quick)
     chance = np.asarray(ttest_rel(train, test))[1]
-    ratio = train.mean(0) / test.mean(0)
-    error = mean_error(train - test)[1] / test.mean(0)
-    alike = bool((np.abs(ratio - 1) + error < 0.5).all())
-    verdict = "fails" if not alike else "holds" if chance.min() > 1e-3 else "holds corrected"
+    ratio, error = train.mean(0) / test.mean(0), mean_error(train - test)[1] / test.mean(0)
+    found = chance.min() < 1e-3 and bool((ratio < 1).all())
     note = "Hessian; " + "; ".join(
         f"{kind} {a:.4f} train, {b:.4f} test, p = {p:.1g}"
         for kind, a, b, p in zip(KINDS, train.mean(0), test.mean(0), chance, strict=True)
     )
-    return Measurement(verdict, float(ratio[0]), float(error[0]), f"{note}; d = {size}")
+    return Measurement("found here" if found else "fails", float(ratio[0]), float(error[0]), f"{note}; d = {size}")

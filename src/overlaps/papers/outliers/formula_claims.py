@@ -59,6 +59,7 @@ def descents(problem: ov.Problem, size: int, time: float, runs: int) -> tuple[Ar
 
 @PAPER.claim(
     "eq-2.1",
+    where="eq. (2.1)",
     statement="a step of SGD takes away beta x, (2.1), and the overlaps follow (5.5); corrected: it takes away "
     "delta beta x, delta = 1/d the step size, the gradient of (beta/2)|x|^2",
     expected="holds corrected",
@@ -78,6 +79,7 @@ def eq21(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "eq-5.6",
+    where="eq. (5.6)",
     statement="R_perp follows (5.6); corrected: dR_ab/dt = -2 beta R_ab - [(J R)_ab + (J R)_ba]/lambda + (c_delta/"
     "lambda) sum_c p_c E_c[(pi(a)-1{a=c})(pi(b)-1{b=c})], J = sum_c p_c E_c[diag(pi) - pi pi^T]",
     expected="holds corrected",
@@ -102,6 +104,7 @@ def eq56(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "eq-5.18",
+    where="eq. (5.18)",
     statement="without noise R_perp falls as exp(-beta t), (5.18); corrected: as exp(-2 beta t)",
     expected="holds corrected",
 )
@@ -122,6 +125,7 @@ def eq518(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "lemmas-3.1-3.3",
+    where="lemmas 3.1 to 3.3",
     statement="Lemmas 3.1 to 3.3 give the population Hessian and G-matrix; corrected: a minus before Lemma 3.1, mu "
     "within the square in Lemma 3.2, and in Lemma 3.3 mu + (x^b+x^c-2<x>)/lambda in the last square, plus in C",
     expected="holds corrected",
@@ -159,6 +163,7 @@ def lemmas(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "corollary-5.12",
+    where="corollary 5.12",
     statement="the solutions with noise 1/lambda and without are within O(t/lambda) of each other; in fact within "
     "O(1/(beta lambda)) at all times",
     expected="holds",
@@ -197,6 +202,7 @@ def corollary512(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "energy",
+    where="lemma 5.13",
     statement="without noise training is the gradient flow of the energy of Lemma 5.13, with sum_b exp(m_ab) and "
     "|R_perp|^2; corrected: with sum_b exp(m_ba) and Tr R_perp",
     expected="holds corrected",

@@ -47,7 +47,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
-from scipy.special import logsumexp, ndtr, softmax
+from scipy.special import expit, logsumexp, ndtr, softmax
 
 Array = NDArray[np.float64]
 
@@ -169,3 +169,21 @@ def eq711(v: Array, m_mu: Array, m_nu: Array, Q: Array, variance: float) -> Arra
     """Eigenvalues along μ and ν of every block W_i W_i by (7.11), (K, 2)."""
     reach = np.stack([m_mu, m_nu], axis=1) / np.sqrt(variance * np.diag(Q))[:, None]
     return 0.25 * v[:, None] ** 2 * (ndtr(reach) + ndtr(-reach))
+
+
+def proposition518(v: Array, mu: Array, nu: Array, decay: float, sign: float) -> dict[str, Array]:
+    """Velocities of v and of m along μ and ν without noise; sign: −1 as printed in that of ν, 1 corrected."""
+
+    def outputs(m: Array, side: float) -> tuple[Array, Array, float, float]:
+        """g(m), g(−m), σ(side v·g(m)) and σ(side v·g(−m))."""
+        up, down = np.maximum(m, 0.0), np.maximum(-m, 0.0)
+        return up, down, float(expit(side * v @ up)), float(expit(side * v @ down))
+
+    up, down, first, second = outputs(mu, -1.0)
+    right, left, third, fourth = outputs(nu, 1.0)
+    _, _, fifth, sixth = outputs(nu, sign)
+    return {
+        "v": (up * first + down * second - right * third - left * fourth) / 4 - decay * v,
+        "mu": v / 4 * ((mu > 0) * first - (mu < 0) * second) - decay * mu,
+        "nu": -v / 4 * ((nu > 0) * fifth - (nu < 0) * sixth) - decay * nu,
+    }

@@ -166,8 +166,11 @@ def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
         floor[i] = ov.laws.partial_floor(sigma, n, distance=DISTANCE)
         ax.plot(times, mean[i], color=f"C{i}", label=f"SGD, $N_l$ = {n}")
         ax.fill_between(times, mean[i] - error[i], mean[i] + error[i], color=f"C{i}", alpha=0.25, lw=0)
-        ax.plot(times, theory[i], "k:", lw=1, label="law for N → ∞" if i == 3 else None)
-        ax.axhline(floor[i], color="k", ls="--", lw=1, label="after long training, (88)" if i == 3 else None)
+        ax.plot(times, theory[i], color=f"C{i}", ls=":", lw=1.6)
+        ax.axhline(floor[i], color=f"C{i}", ls="--", lw=1)
+    # styles are the same for all numbers of coordinates, and are explained once
+    ax.plot([], [], color="0.4", ls=":", lw=1.6, label="law for N → ∞")
+    ax.plot([], [], color="0.4", ls="--", lw=1, label="after long training, (88)")
     beside = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}  # curves and floors take all of the axes
     log_log(ax, "4 runs" if quick else "300 runs, after time 1000 the ratio of 30", **beside)
     words = "a random basis, N = L = 256, β = 1, η = 0.05, σ = 0.01"

@@ -27,6 +27,7 @@ def deviation(mine: ArrayLike, exact: ArrayLike) -> float:
 
 @PAPER.claim(
     "eq6",
+    where="eqs. (6) and (56)",
     statement="a linear student at rate eta has error (6), (1+s^2)/(2L) sum_k b_k l_k exp(-2 eta l_k t) with l_k of "
     "A1 + eta U; corrected: (1+s^2)/2 sum_k b_k l_k/(2-eta) exp(-eta l_k t) with l_k of 2 A1 + eta U",
     expected="holds corrected",
@@ -54,6 +55,7 @@ def eq6(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "eq11",
+    where="eqs. (11) and (79)",
     statement="with N_l trained directions the error is (11), (1+s^2) l_1/(2 beta L) (N_l^-beta - L^-beta) + (9) of "
     "all levels; corrected: (N_l+1/2)^-beta - (L+1/2)^-beta, and (9) with (N_l+1/2)^(1+beta) in its first Gamma",
     expected="holds corrected",
@@ -90,6 +92,7 @@ def fourth(covariance: Array, method: str) -> float:
 
 @PAPER.claim(
     "eq91",
+    where="eq. (91)",
     statement="I4 = E[g'(1) g'(2) g(3) g(4)] is (91); corrected: minus on both products in A0 and plus C12 (C13 C24 + "
     "C14 C23); -C23^2 and -C13^2 in A1, -C24^2 and -C14^2 in A2",
     expected="holds corrected",
@@ -126,6 +129,7 @@ SPECTRA = tuple((levels, beta) for levels in (5, 10, 128, 1000) for beta in (0.0
 
 @PAPER.claim(
     "bound",
+    where="appendix B.2, before eq. (49)",
     statement="the sum over levels exceeds its integral by less than (1+s^2) l_1/(2L) [zeta(1+beta) - 1/beta + "
     "1/L^(1+beta)] at all times",
     expected="holds",
@@ -147,6 +151,7 @@ def worst_case(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "bound-late",
+    where="eq. (49)",
     statement="from 2 eta l_1 t = 1 on the sum over levels exceeds its integral by less than (49), (1+s^2) l_1/(2L) "
     "exp(-2 eta l_1 t)",
     expected="fails",
@@ -186,6 +191,7 @@ def _growth(small: tuple[int, int], large: tuple[int, int], draws: int) -> tuple
 
 @PAPER.claim(
     "variance-T",
+    where="section 5.1.1",
     statement="over teachers T_nm^(l) has the variance (1 + delta_nm) N^-2 sum_k l_k^2, corrected l_k^(2l), which does "
     "not fall with N (l >= 1; for L = N only, at fixed L it falls as 1/N)",
     expected="holds corrected",

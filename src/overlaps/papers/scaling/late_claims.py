@@ -34,6 +34,7 @@ def slow_rate(problem: ov.Problem) -> float:
 
 @PAPER.claim(
     "erf-transition",
+    where="abstract and section 5.2",
     statement="once specialised, erf students converge exponentially for few levels and as a power of time for many",
     expected="holds",
 )
@@ -56,33 +57,43 @@ def erf_transition(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "time-exponent-erf",
-    statement="once specialised, the error of erf students falls as time^-beta/(1+beta), as that of a linear student",
-    expected="holds",
+    where="section 5.2, figure 6 (left)",
+    statement="once specialised, the error of erf students falls as time^-beta/(1+beta), as that of a linear student, "
+    "in all of figure 6, beta = .5 to 1.5; corrected: as L grows, which can be told from beta = .75 on; at the L = 512 "
+    "of the figure the slope is off by 7 % for beta = 1, and by 85 % for beta = .5",
+    expected="holds corrected",
 )
 def time_exponent_erf(quick: bool) -> Measurement:
     """Slopes fitted over a decade of the solved equations, K = M = 2, extrapolated to infinite L; over β/(1+β)."""
     counts, ratio = ((64, 256, 1024), 4.0) if quick else ((640, 2560, 10_240), 4.0)
     ratios: dict[float, tuple[float, float]] = {}
     found = []
-    for beta in (1.0,) if quick else (0.5, 1.0, 1.5):
-        slopes = []
-        for levels in counts:
-            problem = committee(levels, beta, 0.25, students=2, teachers=2, first_order=True)
-            low = ov.laws.window(ov.PowerLaw(levels, beta), slow_rate(problem)).low
-            times = np.geomspace(30, 300, 16) * low
-            slopes.append(-ov.fit_power(times, specialised(levels, beta, times)).value)
-        s = ov.laws.time_exponent(beta)
+    here = {beta: decade_slope(512, beta) for beta in ((0.5, 1.0) if quick else (0.5, 0.75, 1.0, 1.25, 1.5))}
+    for beta in (1.0,) if quick else (0.75, 1.0, 1.5):
+        slopes = [decade_slope(levels, beta) for levels in counts]
         value, error = to_infinity(slopes, ratio, beta)
-        ratios[beta] = value / s, error / s + 0.01
-        at = ", ".join(f"{L}: {x / s:.3f}" for L, x in zip(counts, slopes, strict=True))
-        found.append(f"beta = {beta:g}: {value / s:.3f} (L = {at})")
+        ratios[beta] = value, error + 0.01
+        at = ", ".join(f"{L}: {x:.3f}" for L, x in zip(counts, slopes, strict=True))
+        found.append(f"beta = {beta:g}: {value:.3f} (L = {at})")
     worst = max(ratios, key=lambda beta: abs(ratios[beta][0] - 1))
-    holds = all(abs(value - 1) <= 3 * error and error < 0.1 for value, error in ratios.values())
-    return Measurement("holds" if holds else "fails", *ratios[worst], f"slope over beta/(1+beta); {'; '.join(found)}")
+    corrected = all(abs(value - 1) <= 3 * error and error < 0.03 for value, error in ratios.values())
+    as_printed = all(abs(value - 1) < 0.1 for value in here.values())
+    found.append("L = 512: " + ", ".join(f"{x:.3f} at beta = {beta:g}" for beta, x in here.items()))
+    judged = "fails" if not corrected else "holds" if as_printed else "holds corrected"
+    return Measurement(judged, *ratios[worst], f"slope over beta/(1+beta); {'; '.join(found)}")
+
+
+def decade_slope(levels: int, beta: float) -> float:
+    """Fitted power of 1/time of the solved equations over a decade of the window, over β/(1+β)."""
+    problem = committee(levels, beta, 0.25, students=2, teachers=2, first_order=True)
+    low = ov.laws.window(ov.PowerLaw(levels, beta), slow_rate(problem)).low
+    times = np.geomspace(30, 300, 16) * low
+    return -ov.fit_power(times, specialised(levels, beta, times)).value / ov.laws.time_exponent(beta)
 
 
 @PAPER.claim(
     "eq17",
+    where="eqs. (16) and (17), figure 6 (right)",
     statement="near the teacher the error is the sum (17) over eigenvalues of exponentials with rates a (2 -+ sqrt 3) "
     "l_k; corrected: the fast rate is a (2 + sqrt 3 (M-1)) l_k, a has a factor eta, and what is quadratic in R - T is "
     "of the same order as what is kept",

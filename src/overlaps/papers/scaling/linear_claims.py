@@ -11,13 +11,14 @@ the change a″ − a′ counts as their error.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 import overlaps as ov
 
-from ..ledger import Measurement
+from ..ledger import UNDECIDED, Measurement
 from .model import committee
 from .paper import PAPER
 from .partial import drawn_weights, gaussian_runs, random_basis, rotated
@@ -56,6 +57,7 @@ def power_law_decades(spectrum: ov.PowerLaw, rate: float) -> float:
 
 @PAPER.claim(
     "linear-transition",
+    where="section 4.2, figure 2",
     statement="a linear student decays exponentially for few levels and as a power of time for many, over a window "
     "that widens as L^(1+beta)",
     expected="holds",
@@ -80,14 +82,24 @@ def time_slope(levels: int, beta: float) -> float:
     return -ov.fit_power(t, ov.laws.small_rate_error(spectrum, 0.1, t)).value
 
 
+def local_slopes(spectrum: ov.PowerLaw, rate: float) -> Array:
+    """Local powers of 1/time of the sum over levels, over β/(1+β), from end to end of the printed window, (40,)."""
+    low, high, _ = ov.laws.window(spectrum, rate)
+    x = np.linspace(np.log(low), np.log(high), 40)
+    each = [np.log(ov.laws.small_rate_error(spectrum, rate, np.exp(x + h))) for h in (-0.01, 0.01)]
+    return (each[0] - each[1]) / 0.02 / ov.laws.time_exponent(spectrum.exponent)
+
+
 @PAPER.claim(
     "time-exponent-linear",
+    where="section 4.2, eq. (9), figure 2 (right)",
     statement="between 1/(2 eta l_1) and Gamma(1+s)^(1/s) L^(1+beta)/(2 eta l_1) the error of a linear student falls "
-    "as time^-s, s = beta/(1+beta)",
-    expected="holds",
+    "as time^-s, s = beta/(1+beta); corrected: far from both ends, as L grows; at the L = 256, beta = .75 of figure 2 "
+    "the local slope goes from half of s to more than twice s over that window",
+    expected="holds corrected",
 )
 def time_exponent_linear(quick: bool) -> Measurement:
-    """Slopes fitted for 2 η ω₊ t = 30 to 300, extrapolated to infinite L; next to them fits at finite size and L."""
+    """Slopes for 2 η ω₊ t = 30 to 300, extrapolated to infinite L; local slopes over the window of figure 2 (right)."""
     counts, ratio = _ladder(quick)
     ratios: dict[float, tuple[float, float]] = {}
     seen: dict[float, float] = {}
@@ -96,8 +108,11 @@ def time_exponent_linear(quick: bool) -> Measurement:
         value, error = to_infinity(slopes, ratio, beta)
         s = ov.laws.time_exponent(beta)
         ratios[beta], seen[beta] = (value / s, error / s + 1e-3), slopes[0] / s
-    holds = all(abs(value - 1) <= 3 * error and error < 0.05 for value, error in ratios.values())
+    corrected = all(abs(value - 1) <= 3 * error and error < 0.05 for value, error in ratios.values())
+    printed = local_slopes(ov.PowerLaw(256, 0.75), 0.1)
+    as_printed = bool(np.all(np.abs(printed - 1) < 0.1))
     note = ", ".join(f"β = {b:g}: {v:.4f} (at L = 10⁴ {seen[b]:.3f})" for b, (v, _) in ratios.items())
+    note += f"; over the window of figure 2 (right) from {printed[0]:.2f} to {printed[-1]:.2f}"
     N, rate = 1024, 0.1
     spectrum = ov.PowerLaw(N, 1.0)
     low, high, _ = ov.laws.window(spectrum, rate)
@@ -107,7 +122,7 @@ def time_exponent_linear(quick: bool) -> Measurement:
     beyond = ov.fit_power(t, ov.laws.finite_size_error(spectrum, N, rate, t))
     worst = _worst(ratios)
     return Measurement(
-        "holds" if holds else "fails",
+        "fails" if not corrected else "holds" if as_printed else "holds corrected",
         *ratios[worst],
         f"slope over β/(1+β) at β = {worst:g}; {note}; mean of SGD at N = L = 1024, β = 1: {inside}, up to the end of "
         f"the window: {beyond}",
@@ -122,9 +137,11 @@ def _floor_slope(floor: Callable[[int], float]) -> float:
 
 @PAPER.claim(
     "feature-exponent",
-    statement="with N_l of N directions trained the error after long training falls as N_l^-beta for N_l << N, in the "
-    "eigenbasis and with the same exponent in a random basis",
-    expected="holds",
+    where="section 4.3, figure 3; appendix B.3.1, figure 16",
+    statement="with N_l of N directions trained the error after long training falls as N_l^-beta for N_l < N, in the "
+    "eigenbasis and with the same exponent in a random basis; corrected: as N/N_l grows; at the N = L = 1024 of figure "
+    "16, N_l = 10 to 100, the local slope in a random basis changes by more than a tenth",
+    expected="holds corrected",
 )
 def feature_exponent(quick: bool) -> Measurement:
     """Slopes fitted for N_l = 100 to 1000, extrapolated to infinite N; in random bases by the trace of large matrices.
@@ -136,7 +153,7 @@ def feature_exponent(quick: bool) -> Measurement:
     few, n = np.unique(np.geomspace(10, 100, 20).round().astype(int)), np.array([100, 300, 600])
     slopes: list[str] = []
     ratios: dict[float, tuple[float, float]] = {}
-    alike = True
+    alike, as_printed = True, True
     for beta in (0.75, 1.0) if quick else (0.3, 0.75, 1.0, 1.5):
         inside, outside = [], []
         for L in counts:
@@ -152,20 +169,22 @@ def feature_exponent(quick: bool) -> Measurement:
         floors = np.array([ov.laws.partial_floors(rotated(spectrum, basis)) for basis in bases])
         trace = np.array([ov.laws.random_basis_floor(spectrum, i / 1024) for i in n])
         alike &= bool(np.all(np.abs(floors[:, n].mean(0) / trace - 1) < 0.02))
-        slopes.append(
-            f"β = {beta:g}: {own[0]:.3f}, random {random[0]:.3f} (N = 1024, N_l = 10 to 100: "
-            f"{ov.fit_power(few, floors[:, few])})"
-        )
-    holds = alike and all(abs(value - 1) <= 3 * error and error < 0.05 for value, error in ratios.values())
+        here = ov.fit_power(few, floors[:, few])
+        as_printed &= here.is_power_law and abs(here.value + beta) < 0.1 * beta
+        slopes.append(f"β = {beta:g}: {own[0]:.3f}, random {random[0]:.3f} (N = 1024, N_l = 10 to 100: {here})")
+    corrected = alike and all(abs(value - 1) <= 3 * error and error < 0.05 for value, error in ratios.values())
     worst = _worst(ratios)
     note = f"slope over β at β = {worst:g}, asymptotic in N_l and N; {'; '.join(slopes)}"
-    return Measurement("holds" if holds else "fails", *ratios[worst], note)
+    judged = "fails" if not corrected else "holds" if as_printed else "holds corrected"
+    return Measurement(judged, *ratios[worst], note)
 
 
 @PAPER.claim(
     "fig2-stability",
-    statement="eq. (6), the limit of large N, is the mean of SGD at N = L = 128, beta = 1, eta = 1 (fig. 2, left)",
-    expected="fails",
+    where="not in the paper; the sizes of figure 2 (left)",
+    statement="the mean of SGD at N = L = 128, beta = 1, eta = 1 is twenty times that of the limit of large N, (6) "
+    "corrected, at time 1, and carried by rare runs: its rate is a hair below the critical one of that size",
+    expected="found here",
 )
 def fig2_stability(quick: bool) -> Measurement:
     """Exact mean of SGD at N = L = 128 over the corrected (6) at time 1, with runs of SGD next to it."""
@@ -179,17 +198,19 @@ def fig2_stability(quick: bool) -> Measurement:
     for i in range(starts):
         result = ov.train(problem, ov.draw(problem, N, seed=i), t[:1], runs=10, seed=i, progress=False)
         errors[i] = result.data["error"].values[:, 0] / limit[0]
-    holds = np.abs(ratio - 1).max() < 0.1
+    # most runs are near the limit, and the mean of so few of them does not show the exact one
+    found = ratio[0] > 15 and np.median(errors) < 3 and 1 < ov.laws.critical_rate(spectrum, N) < 1.01
     note = (
         f"mean over limit; {ratio[1]:.3g} at time 10, {ratio[2]:.3g} at time 100; the mean diverges from rate "
         f"{ov.laws.critical_rate(spectrum, N):.4f} on and is carried by rare runs: of {errors.size} the median has "
         f"{np.median(errors):.2g} times the limit, the largest {errors.max():.2g}"
     )
-    return Measurement("holds" if holds else "fails", float(ratio[0]), 1e-9 * float(ratio[0]), note)
+    return Measurement("found here" if found else "fails", float(ratio[0]), 1e-9 * float(ratio[0]), note)
 
 
 @PAPER.claim(
     "finite-rate",
+    where="figures 10 to 13",
     statement="at finite rates the modes of a linear student are no longer on a power law (figures 10 to 12), which "
     "raises its error without changing its scaling (figure 13); found here: late, by 2/(2 - eta)",
     expected="holds",
@@ -223,6 +244,7 @@ def finite_rate(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "eq88",
+    where="eq. (88)",
     statement="with N_l coordinates trained outside the eigenbasis the error after long training at small rates is "
     "(88), 1/2 [1 - Tr S_t/N + s^2 Tr S_h/N - (1+s^2)/N Tr(S_c^T S_t^-1 S_c)], blocks of trained t and frozen h",
     expected="holds",
@@ -262,11 +284,20 @@ def eq88(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "data-spectrum",
-    statement="eigenvalues of a covariance of images follow the power law (1), in CIFAR-5m with beta = .3 (figure 14); "
-    "measured on digits, not on CIFAR-5m: those of 64 pixels do not, which says little about 1024",
-    expected="fails",
+    where="eq. (1), figure 14",
+    statement="eigenvalues of the covariance of CIFAR-5m follow the power law (1) with beta = .3; CIFAR-5m is not to "
+    "be had here; those of digits, 64 pixels, are on no power law, which says little about 1024",
+    expected="cannot be told",
 )
 def data_spectrum(quick: bool) -> Measurement:
-    """Drift of the local slope over the ranks of the longest fit, in units of the slope; a fifth at most would hold."""
-    fit = ov.Samples(ov.digits()).spectrum.power_law()
-    return Measurement("holds" if fit.is_power_law else "fails", abs(fit.drift / fit.value), 0.2, str(fit))
+    """1 + β of the longest fit over ranks, on CIFAR-5m or, which decides nothing, on digits."""
+    name, spectrum = images()
+    fit = spectrum.power_law()
+    judged = "holds" if fit.is_power_law and abs(-fit.value - 1.3) < 0.13 else "fails"
+    drift = f"{name}: {fit}, drift of the local slope {abs(fit.drift / fit.value):.2f} of it"
+    return Measurement(judged if name == "CIFAR-5m" else UNDECIDED, -fit.value, abs(fit.drift) / 2, drift)
+
+
+def images() -> tuple[str, Any]:
+    """Name and measured spectrum of the images that there are."""
+    return "digits", ov.Samples(ov.digits()).spectrum

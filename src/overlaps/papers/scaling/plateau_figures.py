@@ -61,11 +61,12 @@ def predicted_end(result: ov.Trajectory, law: ov.laws.Plateau, begin: float) -> 
 
 @PAPER.figure(
     "fig1",
-    "erf, K = M = 2: with more eigenvalues the plateau shortens and the late decay becomes a power law",
+    "erf, K = M = 2: with more eigenvalues the plateau shortens and the late decay becomes a power law; all from one "
+    "start for each L",
     claims=("plateau-shortens", "erf-transition"),
 )
 def figure1(quick: bool) -> tuple[Figure, xr.Dataset]:
-    """N = 1024, η = .1, β = 1, σ = .01; the equation of motion, and one run of SGD each unless quick."""
+    """N = 1024, η = .1, β = 1, σ = .01; the equation of motion, and two runs of SGD each unless quick."""
 
     figure, (ax,) = panels(1, 1)
     numbers, times = [1, 4, 16, 64], np.linspace(0, 3500, 141 if quick else 701)
@@ -74,18 +75,20 @@ def figure1(quick: bool) -> tuple[Figure, xr.Dataset]:
         problem = committee(levels, 1.0, 0.1, students=2, teachers=2)
         start = ov.draw(problem, 1024, seed=1, scale=0.01)
         curves.append(ov.solve(problem, start, times).data["error"].values[0])
-        ax.plot(times, curves[-1], color=f"C{i}", label=f"L = {levels}")
+        ax.plot(times, curves[-1], color=f"C{i}", label=f"L = {levels}, equation of motion")
         if not quick:
-            runs.append(ov.train(problem, start, times, runs=1, seed=1).data["error"].values[0])
-            ax.plot(times, runs[-1], color=f"C{i}", ls=":", lw=0.8)
-    ax.set_yscale("log")
-    finish(ax, "lines: equation of motion" + "; dots: one run of SGD" * (not quick), TIME, ERROR)
-    words = "K = M = 2, η = 0.1, β = 1, σ = 0.01, N = 1024"
-    titled(figure, words + "\nquick: no runs of SGD instead of one each" * quick)
-    data = xr.Dataset({"error": (("L", "time"), curves)}, {"L": numbers, "time": times})
+            runs.append(ov.train(problem, start, times, runs=2, seed=1, progress=False).data["error"].values)
+            ax.plot(times, runs[-1].T, color=f"C{i}", ls=":", lw=0.9)
     if runs:
-        data["error_sgd"] = ("L", "time"), runs
-    return figure, data.assign_attrs(parameters=ax.get_title())
+        ax.plot([], [], color="0.4", ls=":", lw=0.9, label="runs of SGD, two for each L")
+    ax.set_yscale("log")
+    finish(ax, "erf students", TIME, ERROR)
+    words = "K = M = 2, η = 0.1, β = 1, σ = 0.01, N = 1024"
+    titled(figure, words + "\nquick: no runs of SGD instead of two each" * quick)
+    data = xr.Dataset({"error": (("L", "time"), curves)}, {"L": numbers, "time": times}, {"parameters": words})
+    if runs:
+        data["error_sgd"] = ("L", "run", "time"), np.array(runs)
+    return figure, data
 
 
 @PAPER.figure(
@@ -104,10 +107,10 @@ def figure4(quick: bool) -> tuple[Figure, xr.Dataset]:
         ax.set_ylabel(f"{name}⁽¹⁾")
         ax.set_title(f"overlaps {name} of the first order", fontsize="medium")
     end = predicted_end(result, law, 300.0)
-    axes[2].plot(t, error)
-    axes[2].axhline(law.error, color="k", ls="--", lw=0.8, label="plateau")
-    for x, words in ((300.0, "α₀"), (end, "end of the plateau, predicted")):
-        axes[2].axvline(x, color="C3", ls=":", label=words)
+    axes[2].plot(t, error, label="equation of motion")
+    axes[2].axhline(law.error, color="k", ls="--", lw=0.8, label="plateau, predicted")
+    axes[2].axvline(300.0, color="0.4", ls="-.", lw=1, label="α₀ = 300, from which the end is predicted")
+    axes[2].axvline(end, color="C1", ls=":", lw=1.8, label="end of the plateau, predicted")
     axes[2].set(xlim=(100, 4500), ylim=(0.97 * law.error, 1.005 * law.error))
     finish(axes[2], "error", TIME, ERROR)
     titled(
@@ -221,20 +224,21 @@ def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
 
 @PAPER.figure(
     "fig5",
-    "plateaus of SGD with one eigenvalue per dimension: against the width, and against their number",
+    "plateaus of SGD with one eigenvalue per dimension: against the width, and against their number; at η = .1 for a "
+    "tenth of the time, in print η = .01, so that the noise of SGD is larger here",
     claims=("plateau-shortens", "escape-scaling"),
 )
 def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
-    """η = .01, σ = 1e-6, β = .25; dashed: the height of the fixed point for the teacher drawn."""
+    """η = .1, σ = 1e-6, β = .25; dashed: the height of the fixed point for the teacher drawn."""
 
-    # quick: a tenth of the size and ten times the rate
-    size, rate = (64, 0.1) if quick else (512, 0.01)
-    left = ("M", [2, 3] if quick else [6, 8, 10, 32, 40], 16_000 * 0.01 / rate)
-    right = ("L", [8, 32, 64] if quick else [25, 50, 100, 250, 500], 70_000 * 0.01 / rate)
+    # the drift depends on η t alone: ten times the paper's rate for a tenth of its time
+    size, rate = 64 if quick else 512, 0.1
+    left = ("M", [3, 4] if quick else [6, 8, 10, 32, 40], 1600)
+    right = ("L", [8, 32, 64] if quick else [25, 50, 100, 250, 500], 7000)
     figure, axes = panels(1, 2)
     data = xr.Dataset()
     for ax, (name, numbers, last) in zip(axes, (left, right), strict=True):
-        times = np.linspace(0, last / 4 if quick else last, 201)
+        times = np.linspace(0, last, 201)
         n = size if name == "M" or quick else 500
         curves, heights = [], []
         for i, number in enumerate(numbers):
@@ -251,6 +255,7 @@ def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
         data[f"plateau_{name}"] = name, heights
         data = data.assign_coords({name: numbers, f"time_{name}": times})
     words = f"one run of SGD each, β = 0.25, η = {rate:g}, σ = 1e-6; dashed: height of the fixed point"
-    less = "\nquick: N = 64 instead of 512 and 500, M = 2 and 3 instead of 6 to 40, η = 0.1 instead of 0.01"
+    less = "\nquick: N = 64 instead of 512 and 500, M = 3 and 4 instead of 6 to 40 (left) and 3 instead of 6 (right), "
+    less += "L = 8 to 64 instead of 25 to 500"
     titled(figure, words + less * quick)
     return figure, data.assign_attrs(parameters=figure.get_suptitle())

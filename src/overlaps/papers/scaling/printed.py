@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import expm
 from scipy.special import zeta
 
 import overlaps as ov
@@ -125,3 +126,93 @@ def eq15(units: int, rate: float, first: tuple[float, float], second: tuple[floa
         * (D + (M + 1) * T + M) ** 1.5
         / ((T2 - D2 / (M - 1)) * (D + T))
     )
+
+
+def eq74(spectrum: ov.PowerLaw, trained: int) -> float:
+    """(74), the error of the levels beyond N_l, at distance one."""
+    L, beta, top = spectrum.levels, spectrum.exponent, spectrum.eigenvalues[0]
+    return float(top / (2 * L * beta) * (trained**-beta - L**-beta))
+
+
+def eq74_bound(spectrum: ov.PowerLaw, trained: int) -> float:
+    """The worst case after (74), at distance one."""
+    L, beta, top = spectrum.levels, spectrum.exponent, spectrum.eigenvalues[0]
+    return float(top / (4 * L) * (trained ** -(1 + beta) + L ** -(1 + beta)))
+
+
+def eq95(T: ArrayLike) -> tuple[Array, float]:
+    """(95), R* of each teacher (M,) and Q*, from T⁽¹⁾ (M, M)."""
+    total = np.asarray(T, dtype=float)
+    own, row, M = np.diag(total), total.sum(1), len(total)
+    inside = M * own / row * (1 + 1 / own) - 1
+    return 1 / np.sqrt(M / row * inside), float(np.mean(1 / inside))
+
+
+def eq18(Q: Array, R: Array, T: Array, rate: float) -> Array:
+    """(18), dR/dα of erf committees of one level, (K, M), with I₃ of (90)."""
+    C = np.block([[Q, R], [R.T, T]])
+    K = len(Q)
+
+    def third(i: int, n: int, j: int) -> float:
+        one = 1 + C[i, i]
+        top = C[n, j] * one - C[i, n] * C[i, j]
+        return float(2 / np.pi / np.sqrt(one * (1 + C[j, j]) - C[i, j] ** 2) * top / one)
+
+    fields = range(len(C))
+    each = [[sum((1 if j >= K else -1) * third(i, n, j) for j in fields) for n in fields[K:]] for i in fields[:K]]
+    return rate * np.array(each)
+
+
+def eq19(Q: Array, R: Array, T: Array) -> float:
+    """(19), the error of erf committees, with I₂ of (89)."""
+
+    def second(cross: Array, left: Array, right: Array) -> float:
+        return float(np.arcsin(cross / np.sqrt(np.outer(1 + np.diag(left), 1 + np.diag(right)))).sum() * 2 / np.pi)
+
+    return (second(T, T, T) + second(Q, Q, Q) - 2 * second(R, Q, T)) / 2
+
+
+def companion(eigenvalues: Array) -> Array:
+    """A₁ of (27), (L, L): −1 above the diagonal, and c₀ … c_{L−1} of Π (x − λ_k) in the last row."""
+    L = len(eigenvalues)
+    matrix = -np.eye(L, k=1)
+    matrix[-1] = np.poly(eigenvalues)[:0:-1]
+    return matrix
+
+
+def eq25(eigenvalues: Array, T: Array, R: Array, rate: float) -> float:
+    """(25), dR^(L−1)/dα from T^(l) and R^(l), l = 0 to L − 1."""
+    return float(rate * companion(eigenvalues)[-1] @ (T - R))
+
+
+def eq41(eigenvalues: Array, T: Array, Q: Array, rate: float, time: float) -> Array:
+    """(41), dQ/dα of moments 0 to L − 1, from u = T^(1) … T^(L) and Q, for R = 0 at the start."""
+    A = companion(eigenvalues)
+    U = np.outer(T, np.eye(len(T))[1])
+    through = np.asarray(expm(A * time), dtype=float)
+    first = rate * (-2 * A - 2 * rate * U) @ through @ np.linalg.solve(A, T)
+    return np.asarray(first + (2 - rate) * T + rate * (2 * A + rate * U) @ Q, dtype=float)
+
+
+def eq78(spectrum: ov.PowerLaw, trained: int, decay: float) -> float:
+    """(78) at exp(−2 η λ_k α) = `decay`^λ_k, distance one; (71) is that for decay zero."""
+    values, L = np.array(spectrum.eigenvalues), spectrum.levels
+    learnt = values[:trained] @ np.power(decay, values[:trained])
+    return float((learnt + values[trained - 1 :].sum()) / (2 * L))
+
+
+def eq100_rate(units: int, second: float) -> float:
+    """(100): the growth rate of the direction (106), for T⁽¹⁾ = 1, D = 0 and T⁽²⁾ = `second`."""
+    M = units
+    return float(2 / (np.pi * M) * np.sqrt((2 * M - 1) / (2 * M + 1)) * M * second / (4 * M**2 - 1))
+
+
+def eq114_rate(units: int, rate: float, T: float, D: float) -> float:
+    """(114): the growth rate η g_r of the specialisation."""
+    M = units
+    return float(2 * rate * (D + T) / (np.pi * np.sqrt((M - 1) * T - D + M) * (D + (M + 1) * T + M) ** 1.5))
+
+
+def eq117(escape_time: float, constant: float, sigma: float, size: int) -> float:
+    """(117), the length of the plateau."""
+    return float(escape_time * (constant - np.log(sigma**2) / 2 + np.log(size) / 2))

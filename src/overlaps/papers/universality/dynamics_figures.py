@@ -74,7 +74,8 @@ class Scale(NamedTuple):
         full = Scale.of(False)
         if self == full:
             return text
-        return text + f"\nquick: N = {self.size} instead of {full.size}, {self.runs} runs instead of {full.runs}"
+        text += f"\nquick: N = {self.size} instead of {full.size}, {self.runs} runs instead of {full.runs}, "
+        return text + f"to time {self.steps // self.size} instead of {full.steps // full.size}"
 
 
 def saturation(times: Array, error: Array) -> float:
@@ -140,8 +141,13 @@ def draw(ax: Axes, data: xr.Dataset, name: str) -> None:
     for kind, style in STYLES.items():
         curves = entries(data[f"{name}_{kind}"])
         for i in range(curves.shape[1]):
-            more: dict[str, Any] = {"color": f"C{i}"} | style | {"label": style["label"] if i == 0 else None}
+            more: dict[str, Any] = {"color": f"C{i}"} | style | {"label": None}
             ax.plot(times, curves[:, i], **more)
+        explained: dict[str, Any] = {"color": "0.4"} | style
+        ax.plot([], [], **explained)
+    names = list(np.ndindex(data[f"{name}_ode"].isel(time=0).shape)) if name != "error" else []
+    for i, entry in enumerate(names):
+        ax.plot([], [], color=f"C{i}", lw=3, label=f"${name}_{{{''.join(str(k + 1) for k in entry)}}}$")
     mean, spread = (entries(data[f"{name}_{kind}"]) for kind in ("mixture", "spread"))
     for i, (low, high) in enumerate(zip((mean - spread).T, (mean + spread).T, strict=True)):
         ax.fill_between(times, low, high, color=f"C{i}", alpha=0.2, lw=0)
@@ -149,7 +155,7 @@ def draw(ax: Axes, data: xr.Dataset, name: str) -> None:
 
 
 def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset]:
-    """Rows: the two labels. Columns: error, Q, R, v."""
+    """Error, Q, R and v, for the one label and then for the other."""
     data = dynamics(quick, standardised)
     figure, axes = panels(len(LABELS), len(TITLES))
     for row, (label, text) in enumerate(LABELS.items()):
@@ -157,7 +163,7 @@ def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset
             draw(ax, data.sel(label=label), name)
             ax.set(xscale="log", xlabel=TIME, ylabel=title)
             ax.set_title(f"{title}, {text}", fontsize="medium")
-        axes[row * len(TITLES)].legend(fontsize="small")
+            ax.legend(fontsize="x-small", ncols=2)
     titled(figure, data.attrs["parameters"])
     return figure, data
 

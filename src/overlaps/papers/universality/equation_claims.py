@@ -55,6 +55,7 @@ def fields(data: ov.HiddenManifold, W: Array, B: Array, rng: np.random.Generator
 
 @PAPER.claim(
     "property-II.3",
+    where="property II.3, eqs. (9) to (11)",
     statement="for a standard normal latent the fields are jointly Gaussian with covariances (9) to (11) as N grows; "
     "their fourth cumulants, and the norm of what (9) leaves out of the covariance of the inputs, fall as 1/N",
     expected="holds",
@@ -102,6 +103,7 @@ def rectified(activation: str, *, centre: bool = True) -> ov.Problem:
 
 @PAPER.claim(
     "eq-S42",
+    where="eqs. (S42) to (S46)",
     statement="fields have the covariance (S42), and d(rho) and (S43) to (S46) hold, with c as it is; corrected: with "
     "c - a^2 as in (9) and inputs f(u) - a, which is the same for odd f alone",
     expected="holds corrected",
@@ -142,6 +144,7 @@ def eq_s42(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "eqs-S41-S48",
+    where="eqs. (S41) to (S48)",
     statement="(S41) to (S48) describe SGD for erf and ReLU students with both layers trained (with T for each rho, "
     "see eq-S37)",
     expected="holds",
@@ -181,6 +184,7 @@ def equations(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "eq-S37",
+    where="eqs. (S37) and (S41)",
     statement="in (S41) the teacher enters by one matrix, T = (1/D) sum rho t(rho) of (S37); corrected: by t(rho) for "
     "each rho, which has the same mean if the teacher is drawn without regard to F",
     expected="holds corrected",
@@ -219,6 +223,7 @@ def eq_s37(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "eq-S39",
+    where="eqs. (S38) and (S39)",
     statement="R = b int p(rho) r(rho) d rho, (S39), with r(rho) of (S38); corrected: R = b int r(rho) d rho, as r is "
     "a density already",
     expected="holds corrected",
@@ -241,6 +246,7 @@ def eq_s39(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "eq-S40",
+    where="eq. (S40)",
     statement="the eigenvalues of F F^T/N follow the law of Marchenko and Pastur (S40), which is for D <= N as in the "
     "paper: beyond, a share 1 - N/D of them is zero",
     expected="holds",

@@ -51,6 +51,7 @@ def correlated(f: Function, g: Function, at: tuple[float, float], sd: tuple[floa
 
 @PAPER.claim(
     "lemma-II.1",
+    where="lemma II.1, eq. (S6)",
     statement="E[u(x) v(y)] = E u E v + O(eps) for Gaussian x, y of covariance eps; by (S6) the term of order eps is "
     "eps E[x u] E[y v]",
     expected="holds",
@@ -75,17 +76,19 @@ def lemma_ii1(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "lemma-V.1",
-    statement="for standardised mixtures x, y of covariance eps E[f(x) g(y)] = sum_kl p_k p_l <f>_k <g>_l + O(eps), "
-    "(21); corrected: if their labels are independent; sum_k p_k <f>_k <g>_k + O(eps) if they are one label",
-    expected="holds corrected",
+    where="lemma V.1, eq. (21)",
+    statement="for standardised mixtures x, y of covariance eps, each with its own label, as its sum over k and l has "
+    "them, E[f(x) g(y)] = sum_kl p_k p_l <f>_k <g>_l + O(eps), (21); with one label for both, as (17) may be read, it "
+    "would be sum_k p_k <f>_k <g>_k",
+    expected="holds",
 )
 def lemma_v1(quick: bool) -> Measurement:
-    """E[f g] of uncorrelated x, y with one label of three against (21), f = g = sign; powers of ε when corrected."""
+    """Power of ε in E[f g] − (21) of x, y with independent labels of three, f = g = sign, relu; and with one label."""
     p, x, width = standardised(np.full(3, 1 / 3), [3.0, -1.0, -2.0])
     _, y, height = standardised(np.full(3, 1 / 3), [-1.0, 5.0, -4.0])  # whose centres are uncorrelated with those of x
     epsilon = np.geomspace(0.001, 0.01, 3 if quick else 8) * width * height
     notes, slopes = [], []
-    as_printed, corrected = 0.0, 0.0
+    off, one_label, shared_off = 0.0, 0.0, 0.0
     for name in ("sign", "relu"):
         f = FUNCTIONS[name]
         of_x, of_y = means(f, x, width), means(f, y, height)
@@ -96,19 +99,25 @@ def lemma_v1(quick: bool) -> Measurement:
             return np.array([[correlated(f, f, (a, b), (width, height), e) for b in y] for a in x])
 
         at_zero = float(p @ np.diag(exact(0.0)))
-        as_printed, corrected = max(as_printed, abs(at_zero - factorised)), max(corrected, abs(at_zero - shared))
+        off = max(off, abs(float(p @ exact(0.0) @ p) - factorised))
+        one_label, shared_off = max(one_label, abs(at_zero - factorised)), max(shared_off, abs(at_zero - shared))
         tables = [exact(e) for e in epsilon]
         slopes.append(power(epsilon, np.array([p @ np.diag(t) for t in tables]) - shared)[0])
         slopes.append(power(epsilon, np.array([p @ t @ p for t in tables]) - factorised)[0])
         notes.append(f"{name}: E[f g] {at_zero:.4f}, (21) {factorised:.4f}, with one label {shared:.4f}")
     found = ", ".join(f"{slope:.2f}" for slope in slopes)
     note = "; ".join(notes) + f"; powers of eps in the rest, with one label and independent ones {found}"
-    judged = verdict(as_printed, corrected + max(abs(slope - 1) > 0.1 for slope in slopes), 1e-6)
-    return Measurement(judged, as_printed, corrected, f"largest deviation from (21) at eps = 0; {note}")
+    # own labels: (21) is exact at ε = 0, and what is left is linear in it
+    own = [slopes[1], slopes[3]]
+    holds = off < 1e-9 and all(abs(slope - 1) < 0.1 for slope in own) and shared_off < 1e-6
+    worst = max(own, key=lambda slope: abs(slope - 1))
+    note += f"; with one label off (21) by {one_label:.2g} at eps = 0"
+    return Measurement("holds" if holds else "fails", worst, abs(worst - 1), note)
 
 
 @PAPER.claim(
     "lemma-V.3",
+    where="lemmas V.3 and C.1",
     statement="E f(x) of a standardised mixture is that of a standard normal x for f = sign, ReLU and erf, of which "
     "higher derivatives do not matter (also lemma C.1)",
     expected="fails",
@@ -137,6 +146,7 @@ def lemma_v3(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "property-V.4",
+    where="property V.4, eqs. (22) to (24)",
     statement="fields of a standardised mixture have the second cumulants (22) to (24) of the Gaussian latent; "
     "corrected: if labels are drawn for each coordinate; with one for a sample the latent has an eigenvalue of order D",
     expected="holds corrected",

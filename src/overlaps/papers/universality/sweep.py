@@ -81,10 +81,11 @@ class Scale(NamedTuple):
         full = Scale.of(False)
         if self == full:
             return text
-        return (
-            text
-            + f"\nquick: N = {self.size} instead of {full.size}, {self.mixtures} mixtures instead of {full.mixtures}"
+        text += (
+            f"\nquick: N = {self.size} instead of {full.size}, {self.mixtures} mixtures instead of {full.mixtures}, "
         )
+        text += f"to time {self.steps // self.size} instead of {full.steps // full.size}, "
+        return text + "m = 2 and 4 with α = 1, 3, 9 instead of m = 2, 4, 8 with up to nine α"
 
 
 class Baseline(NamedTuple):
@@ -174,7 +175,7 @@ def together(jobs: Sequence[Callable[[], Result]], title: str) -> list[Result]:
     with threadpool_limits(limits=1), ThreadPoolExecutor(os.cpu_count()) as pool:
         futures = [pool.submit(job) for job in jobs]
         try:
-            return [future.result() for future in tqdm(futures, desc=title, unit="run", disable=None)]
+            return [future.result() for future in tqdm(futures, desc=title, unit="run", delay=2, disable=None)]
         except BaseException:
             pool.shutdown(cancel_futures=True)
             raise

@@ -13,7 +13,7 @@ from scipy.stats import spearmanr
 import overlaps as ov
 
 from ..estimates import mean, mean_error, power
-from ..ledger import Measurement, verdict
+from ..ledger import UNDECIDED, Measurement, verdict
 from . import printed
 from .mixture_claims import ACTIVATIONS, Ground, row, scale
 from .model import RATE, SIZE, STEPS, VARIABLES, listed, start
@@ -24,6 +24,7 @@ Array = NDArray[np.float64]
 
 @PAPER.claim(
     "eq-18",
+    where="eq. (18)",
     statement="tLog-RMSE, (18), is (1/T) sum_t (v^2 - vhat^2)^1/2; corrected: [(1/T) sum_t (v - vhat)^2]^1/2",
     expected="holds corrected",
 )
@@ -52,6 +53,7 @@ def eq_18(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "tables-alpha",
+    where="tables I and II, appendix F",
     statement="M of standardised mixtures depends neither on alpha (tables I, II) nor on m; corrected: if a label is "
     "drawn for each coordinate",
     expected="holds corrected",
@@ -89,9 +91,11 @@ def tables_alpha(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "tables-level",
+    where="tables I and II",
     statement="M of SGD on the normal latent is as in tables I and II: .065, .034, .013 (erf) and .038, .026, .006 "
-    "(ReLU) for Q, R, v, mean over entries",
-    expected="fails",
+    "(ReLU) for Q, R, v, mean over entries; start, times and the selection of mixtures are not printed: the readings "
+    "tried miss these numbers, which says that one is missing and not that the tables are wrong",
+    expected="cannot be told",
 )
 def tables_level(quick: bool) -> Measurement:
     """Printed M at α = 0 over that of single runs from several starts and features, mean over entries."""
@@ -109,11 +113,12 @@ def tables_level(quick: bool) -> Measurement:
             error = float(largest * spread[worst] / M[worst])
         notes.append(f"{activation} printed {listed(literal)}, here {listed(M, 4)} ± {listed(spread, 4)}")
     note = f"largest ratio; {', '.join(VARIABLES)}: {'; '.join(notes)}; N = {size}, {starts} starts"
-    return Measurement("holds" if largest < 1.5 else "fails", largest, error, note)
+    return Measurement("holds" if largest < 1.5 else UNDECIDED, largest, error, note)
 
 
 @PAPER.claim(
     "tables-symmetry",
+    where="tables I and II",
     statement="M of Q_01 and of Q_10 differ (tables I, II); Q is symmetric, so that they are the same number",
     expected="fails",
 )

@@ -1,0 +1,104 @@
+"""Sweeps: a grid of rates, exponents and seeds, by a plain loop, on two processes and on a Dask cluster."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from dataclasses import replace
+from importlib.util import find_spec
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+import overlaps as ov
+from overlaps.trajectory import independent_runs
+
+from .table import Row, at_least, at_most, duration
+
+NET = ov.Committee(units=2, activation="erf")
+PROBLEM = ov.Problem(
+    data=ov.GaussianInputs(ov.PowerLaw(levels=5, exponent=0.5)),
+    teacher=NET,
+    student=NET,
+    algorithm=ov.OnlineSGD(rate=0.5),
+)
+WORKERS = 2
+
+
+def grid(quick: bool = False) -> list[Row]:
+    """30 rates × 5 exponents × 5 seeds at two scales: 1500 cells."""
+    rates = np.geomspace(0.1, 2.0, 2 if quick else 30).tolist()
+    exponents = np.linspace(0.25, 1.25, 2 if quick else 5).tolist()
+    seeds, size, last = (1, 50, 20) if quick else (5, 1000, 50)  # 1000 is the size of a sweep by default
+    times = ov.logtimes(0.1, last, 10)
+    over = {"algorithm.rate": rates, "data.spectrum.exponent": exponents}
+    options: dict[str, Any] = {"seeds": seeds, "times": times, "size": size, "progress": False}
+    cells = 2 * len(rates) * len(exponents) * seeds
+
+    def loop() -> None:
+        """What a user would write."""
+        for rate, exponent, seed in product(rates, exponents, range(seeds)):
+            data = ov.GaussianInputs(ov.PowerLaw(levels=5, exponent=exponent))
+            problem = replace(PROBLEM, data=data, algorithm=ov.OnlineSGD(rate=rate))
+            start = ov.draw(problem, size, seed)
+            ov.solve(problem, start, times)
+            ov.sample(problem, start, times, runs=1, seed=seed, progress=False)
+
+    def swept(**how: Any) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            assert len(ov.sweep(PROBLEM, over, store=Path(folder) / "store", **options, **how)) == cells
+
+    independent_runs.THREADS = 1
+    with threadpool_limits(1):
+        ov.sweep(PROBLEM, {"size": [size]}, times=times, workers=1, progress=False)  # compiled code is loaded
+        plain, alone = _seconds(loop)
+    few = {"algorithm.rate": rates[:2]}
+    _, started = _seconds(lambda: ov.sweep(PROBLEM, few, times=times, size=size, workers=WORKERS, progress=False))
+    both, all_of_them = _seconds(lambda: swept(workers=WORKERS))
+    independent_runs.THREADS = None
+    what = f"{len(rates)} rates x {len(exponents)} exponents x {seeds} seeds, macro and meso"
+    overhead = max(0.0, all_of_them - started - alone) / cells  # processes are started once, not for each cell
+    rows = [
+        at_least(
+            f"{what}: a plain loop / a sweep on {WORKERS} processes",
+            plain / both,
+            1.8,
+            f"{duration(plain)} and {duration(both)}, with starting the processes; the limit is {WORKERS}.",
+        ),
+        at_most(
+            "a cell of it, besides what is computed / 5 ms",
+            overhead / 5e-3,
+            1.0,
+            f"{1e3 * overhead:.2g} ms of CPU time of all processes: sent, packed, sealed, flushed to disk; starting "
+            f"the processes takes {duration(started)} more, once.",
+        ),
+    ]
+    if find_spec("distributed") and not quick:
+        rows.append(_on_cluster(swept, both))
+    return rows
+
+
+def _on_cluster(swept: Any, both: float) -> Row:
+    from distributed import LocalCluster
+
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    with LocalCluster(n_workers=WORKERS, threads_per_worker=1, dashboard_address=":0") as cluster:
+        passed, _ = _seconds(lambda: swept(cluster=cluster.scheduler_address))
+    return at_most(
+        f"the sweep on a local Dask cluster of {WORKERS} workers / on {WORKERS} processes",
+        passed / both,
+        1.15,
+        f"{duration(passed)} and {duration(both)}.",
+    )
+
+
+def _seconds(work: Any) -> tuple[float, float]:
+    """Seconds that pass, and those of CPU time of this process and of those that it has started and that have ended."""
+    before, began = os.times(), time.perf_counter()
+    work()
+    passed, after = time.perf_counter() - began, os.times()
+    return passed, sum(after[:4]) - sum(before[:4])

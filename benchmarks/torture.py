@@ -1,0 +1,439 @@
+"""Commands killed at random: `make torture`.
+
+Sweeps (on processes, and on a Dask cluster), runs, `verify` and the gallery are started as users start them and killed
+at random moments: the command by SIGKILL or by Ctrl-C, one of its workers, a worker of the cluster or its scheduler by
+SIGKILL. They are started again until they come to their end. Half of the moments are random in time, from the
+start of the command on; half are random in what the command has kept, so that they fall where it computes and writes,
+however fast the machine is. Asked after every kill:
+
+- what was kept before is there, with the same bytes (nothing lost, nothing written twice);
+- no process of the command is left;
+- a command that heard Ctrl-C says how to go on, exit code 130; one whose worker was killed comes to its end;
+
+and at the end that the numbers are those of a command that nobody has killed, bit by bit. The gallery takes too long to
+be drawn to its end; its pictures are asked to be whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+import overlaps as ov
+from overlaps.interface import files
+from overlaps.problem.address import version
+
+from .table import write_section
+
+TAG = "OVERLAPS_TORTURE"  # variable by which processes of one command are known
+PATIENCE = 900.0  # seconds until a command that should end is given up
+ENDING = 60.0  # seconds until a process that is left counts as such; on a busy machine the end takes its time
+COMMANDS = {
+    "sweep": "`overlaps sweep`, two processes",
+    "cluster": "`overlaps sweep --cluster`, two workers",
+    "run": "`overlaps run`",
+    "verify": "`overlaps verify`",
+    "gallery": "`overlaps papers gallery`",
+}
+WORDS = {
+    "parent": "command, SIGKILL",
+    "interrupt": "command, SIGINT",
+    "worker": "worker, SIGKILL",
+    "cluster worker": "worker of the cluster, SIGKILL",
+    "scheduler": "scheduler, SIGKILL",
+}
+SPEC = """
+[data.spectrum]
+kind = "PowerLaw"
+levels = 3
+exponent = 0.5
+[teacher]
+units = 1
+activation = "linear"
+[student]
+units = 1
+activation = "linear"
+[algorithm]
+rate = 0.5
+[run]
+size = 300
+last = 10.0
+count = 6
+meso_runs = 8
+micro_runs = 8
+"""
+SWEEP = """
+[sweep]
+seeds = 2
+[sweep.over]
+algorithm.rate = { log = [0.1, 1.0], count = 6 }
+data.spectrum.exponent = [0.25, 0.5]
+"""
+
+
+@dataclass(frozen=True)
+class Job:
+    """A command.
+
+    arguments: of `overlaps`, given its folder. kept: what is there and must stay as it is, by name. result: what must
+    be the same in the end. ends: whether it is waited for to the end. complete: whether all is there, though the
+    command may have been killed on its last step; the record of `verify` is not asked for twice then.
+    """
+
+    name: str
+    arguments: Callable[[Path], list[str]]
+    kept: Callable[[Path], dict[str, bytes]]
+    result: Callable[[Path], dict[str, bytes]]
+    ends: bool = True
+    complete: Callable[[Path], bool] = lambda folder: False
+    victims: tuple[str, ...] = ("parent", "interrupt", "worker")
+
+
+def _cells(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in (folder / "out").glob("cells/??/*.npz")}
+
+
+def _dataset(folder: Path) -> dict[str, bytes]:
+    data, vouched = files.read_dataset("torture", folder / "out" / "sweep.nc")
+    assert vouched
+    return {str(name): values.values.tobytes() for name, values in data.variables.items() if values.dtype != object}
+
+
+def _trajectories(folder: Path) -> dict[str, bytes]:
+    found = {name: ov.load(folder / "out" / f"{name}.nc").data for name in ("macro", "meso", "micro")}
+    return {f"{name} {v}": data[v].values.tobytes() for name, data in found.items() for v in data.variables}
+
+
+def _claims(folder: Path) -> dict[str, bytes]:
+    """Claims that were measured, without the seconds that took."""
+    path = folder / "verdicts.json"
+    rows = json.loads(path.read_text())["claims"] if path.exists() else []
+    return {row["claim"]: json.dumps({**row, "seconds": 0}).encode() for row in rows if row["value"] is not None}
+
+
+def _is_complete(folder: Path) -> bool:
+    path = folder / "verdicts.json"
+    return path.exists() and bool(json.loads(path.read_text())["complete"])
+
+
+def _pictures(folder: Path) -> dict[str, bytes]:
+    """Pictures that the gallery says are drawn, each of which must be one."""
+    from PIL import Image
+
+    found = {}
+    for record in (folder / "gallery").glob("*.json"):
+        for picture in (folder / "gallery").glob(f"{record.stem}.webp"):
+            content = picture.read_bytes()
+            Image.open(io.BytesIO(content)).load()
+            found[picture.name] = content
+    return found
+
+
+def jobs(cluster: str | None) -> list[Job]:
+    """What is started and killed; the cluster's by its address."""
+    sweep = lambda d: ["sweep", str(d / "sweep.toml"), "--out", str(d / "out")]  # noqa: E731
+    run = Job(
+        "run", lambda d: ["run", str(d / "run.toml"), "--out", str(d / "out")], lambda d: _finished(d), _trajectories,
+        victims=("parent", "interrupt"),
+    )  # fmt: skip
+    listed = [
+        Job("sweep", lambda d: [*sweep(d), "--workers", "2"], _cells, _dataset),
+        run,
+        Job(
+            "verify", lambda d: ["verify", "committee", "--quick", "--json", str(d / "verdicts.json")], _claims,
+            _claims, complete=_is_complete, victims=("parent", "interrupt"),
+        ),
+        Job(
+            "gallery", lambda d: ["papers", "gallery", "--quick", "--out", str(d / "gallery")], _pictures, _pictures,
+            ends=False, victims=("parent", "interrupt"),
+        ),
+    ]  # fmt: skip
+    if cluster:
+        victims = ("parent", "interrupt", "cluster worker", "cluster worker", "cluster worker", "scheduler")
+        listed.append(Job("cluster", lambda d: [*sweep(d), "--cluster", cluster], _cells, _dataset, victims=victims))
+    return listed
+
+
+def _finished(folder: Path) -> dict[str, bytes]:
+    """Trajectories of a run; files of single runs are gathered into them, and go."""
+    return {path.name: path.read_bytes() for path in (folder / "out").glob("*.nc") if "points" not in path.name}
+
+
+@dataclass
+class Cluster:
+    """A scheduler and two workers, as `dask scheduler` and `dask worker` start them; started again when killed."""
+
+    folder: Path
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    port: int = 0
+
+    def start(self) -> str:
+        import socket
+
+        if not self.port:
+            with socket.socket() as free:
+                free.bind(("127.0.0.1", 0))
+                self.port = free.getsockname()[1]
+        address = f"tcp://127.0.0.1:{self.port}"
+        commands = {
+            "scheduler": ["scheduler", "--host", "127.0.0.1", "--port", str(self.port), "--no-dashboard"],
+            "worker 1": ["worker", address, "--nthreads", "1", "--no-dashboard", "--death-timeout", "60"],
+            "worker 2": ["worker", address, "--nthreads", "1", "--no-dashboard", "--death-timeout", "60"],
+        }
+        dask = [sys.executable, "-m", "dask"]
+        for name, words in commands.items():
+            if name not in self.processes or self.processes[name].poll() is not None:
+                options = {"cwd": self.folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+                self.processes[name] = subprocess.Popen([*dask, *words], start_new_session=True, **options)
+        return address
+
+    def worker(self, choice: random.Random) -> psutil.Process | None:
+        """One of the processes that compute: a child of a nanny."""
+        found = []
+        for name, process in self.processes.items():
+            if "worker" in name:
+                with suppress(psutil.Error):
+                    found += filter(computes, psutil.Process(process.pid).children())
+        return choice.choice(found) if found else None
+
+    def stop(self) -> None:
+        for process in self.processes.values():
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+
+
+@contextmanager
+def clusters(wanted: bool, folder: Path) -> Iterator[Cluster | None]:
+    cluster = Cluster(folder) if wanted else None
+    try:
+        yield cluster
+    finally:
+        if cluster:
+            cluster.stop()
+
+
+def tagged(token: str) -> list[psutil.Process]:
+    """Processes of a command, by the variable that they have inherited; those that have ended do not count."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):
+            if process.environ().get(TAG) == token and process.status() != psutil.STATUS_ZOMBIE:
+                found.append(process)
+    return found
+
+
+def begin(job: Job, folder: Path) -> tuple[subprocess.Popen[str], str]:
+    """Start a command, as a session of its own."""
+    token = uuid.uuid4().hex
+    environment = {**os.environ, TAG: token, "OPENBLAS_NUM_THREADS": "1", "MPLBACKEND": "agg"}
+    command = [sys.executable, "-m", "overlaps", *job.arguments(folder)]
+    options = {"stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE, "text": True, "start_new_session": True}
+    return subprocess.Popen(command, env=environment, **options), token  # type: ignore[call-overload]
+
+
+def prepared(where: Path) -> Path:
+    """A new folder with the specs."""
+    folder = Path(tempfile.mkdtemp(dir=where))
+    (folder / "run.toml").write_text(SPEC)
+    (folder / "sweep.toml").write_text(SPEC + SWEEP)
+    return folder
+
+
+def computes(process: psutil.Process) -> bool:
+    """Whether it is a worker, and not one that looks after what others leave."""
+    return "tracker" not in " ".join(process.cmdline())
+
+
+def kill(
+    victim: str, process: subprocess.Popen[str], token: str, cluster: Cluster | None, choice: random.Random
+) -> str:
+    """Kill one process; returns what was killed, the command itself where there was no other."""
+    target: psutil.Process | None = None
+    if victim == "worker":
+        others = [p for p in tagged(token) if p.pid != process.pid and computes(p)]
+        target = choice.choice(others) if others else None
+    elif victim == "cluster worker" and cluster:
+        target = cluster.worker(choice)
+    elif victim == "scheduler" and cluster:
+        target = psutil.Process(cluster.processes["scheduler"].pid)
+    if target is not None:
+        with suppress(psutil.Error):
+            target.kill()
+            return victim
+    if victim == "interrupt":
+        process.send_signal(signal.SIGINT)
+        return victim
+    process.kill()
+    return "parent"
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When to kill: so many seconds after so many results are kept, or after the start."""
+
+    seconds: float
+    kept: int = 0
+
+
+def once(
+    job: Job, folder: Path, moment: Moment, victim: str, cluster: Cluster | None, choice: random.Random
+) -> tuple[str, bool]:
+    """Start, kill, and ask; returns what was killed, and whether the command has come to its end."""
+    before = job.kept(folder)
+    process, token = begin(job, folder)
+    try:
+        while process.poll() is None and len(before) < moment.kept > len(job.kept(folder)):
+            time.sleep(0.05)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(moment.seconds)
+        killed = "" if process.poll() is not None else kill(victim, process, token, cluster, choice)
+        told = process.communicate(timeout=PATIENCE)[1]
+    finally:
+        process.kill()  # where this has been interrupted
+    deadline = time.monotonic() + ENDING
+    while left := tagged(token):
+        assert time.monotonic() < deadline, f"{job.name}: processes are left after {killed}: {left}"
+        time.sleep(0.05)
+    code, now = process.returncode, job.kept(folder)
+    lost = [name for name, content in before.items() if now.get(name) != content]
+    assert not lost, f"{job.name}: lost or written again after {killed}: {lost}"
+    expected = {
+        "parent": (-9, 0), "interrupt": (130, 0, -2), "scheduler": (2, 0),  # -2: before Python could answer
+    }.get(killed, (0,))  # fmt: skip
+    assert code in expected, f"{job.name}: exit code {code} after {killed}: {told}"
+    if code == 130:
+        assert "interrupted; " in told and len(told.strip().splitlines()) == 1, f"{job.name}: {told}"
+    done = code == 0 or job.complete(folder)
+    return "" if killed == "parent" and code == 0 else killed, done  # it had ended a moment before
+
+
+@dataclass
+class Tally:
+    """How often what was killed, and how many commands came to their end, all of one code; kept in a file if named."""
+
+    counts: Counter[str] = field(default_factory=Counter)
+    ended: int = 0
+    file: Path | None = None
+
+    @classmethod
+    def at(cls, file: Path | None) -> Tally:
+        """What was counted before, if that was with the same sources."""
+        before = json.loads(file.read_text()) if file is not None and file.exists() else {}
+        if before.get("code") != version():
+            return cls(file=file)
+        return cls(Counter(before["counts"]), before["ended"], file)
+
+    def save(self) -> None:
+        if self.file is not None:
+            about = {"code": version(), "ended": self.ended, "counts": self.counts}
+            files.write(self.file, json.dumps(about, indent=2) + "\n")
+
+
+def torture(
+    kills: int, seed: int, where: Path, names: list[str] | None = None, report: Callable[..., None] = print,
+    record: Path | None = None,
+) -> Tally:  # fmt: skip
+    """Kill until there have been that many; an `AssertionError` says what went wrong.
+
+    record: where the counts are kept after every kill, so that what was interrupted goes on.
+    """
+    tally = Tally.at(record)
+    counts, choice = tally.counts, random.Random(f"{seed} {tally.counts.total()}")
+    with clusters(names is None or "cluster" in names, where) as cluster:
+        chosen = [job for job in jobs(cluster.start() if cluster else None) if names is None or job.name in names]
+        weights = [{"sweep": 5, "run": 3, "cluster": 3}.get(job.name, 1) for job in chosen]
+        expected: dict[str, dict[str, bytes]] = {}
+        seconds: dict[str, float] = {}
+        wholes: dict[str, int] = {}  # results that a command keeps in all
+        folders: dict[str, Path] = {}
+        for job in chosen:
+            folders[job.name], seconds[job.name] = prepared(where), 20.0
+            if job.ends:
+                began = time.monotonic()
+                assert once(job, folders[job.name], Moment(PATIENCE), "", cluster, choice)[1], job.name
+                seconds[job.name] = time.monotonic() - began
+                wholes[job.name] = len(job.kept(folders[job.name]))
+                expected[job.name] = job.result(folders[job.name])
+                folders[job.name] = prepared(where)
+            report(f"{job.name}: {seconds[job.name]:.1f} s when nobody kills it", flush=True)
+        while counts.total() < kills:
+            (job,) = choice.choices(chosen, weights)
+            if cluster:
+                cluster.start()
+            victim = choice.choice(job.victims)
+            moment = Moment(choice.uniform(0.0, seconds[job.name]))
+            if choice.random() < 0.5 and job.ends:
+                moment = Moment(choice.uniform(0.0, 0.5), choice.randint(1, wholes[job.name]))
+            killed, done = once(job, folders[job.name], moment, victim, cluster, choice)
+            if killed:
+                counts[f"{job.name}: {killed}"] += 1
+            if done and job.ends:
+                tally.ended += 1
+                assert job.result(folders[job.name]) == expected[job.name], f"{job.name}: other numbers"
+                folders[job.name] = prepared(where)
+            tally.save()
+            report(f"{counts.total()} of {kills} kills, {tally.ended} ends: {job.name} {killed or 'ended'}", flush=True)
+        if cluster:
+            cluster.start()
+        for job in chosen:  # what is under way comes to its end
+            if job.ends:
+                assert once(job, folders[job.name], Moment(PATIENCE), "", cluster, choice)[1]
+                assert job.result(folders[job.name]) == expected[job.name], f"{job.name}: other numbers"
+                tally.ended += 1
+        tally.save()
+    return tally
+
+
+def table(tally: Tally) -> str:
+    """How often what was killed, for the documentation."""
+    counts = tally.counts
+    victims = [victim for victim in WORDS if any(counts[f"{name}: {victim}"] for name in COMMANDS)]
+    names = [name for name in COMMANDS if any(counts[f"{name}: {victim}"] for victim in victims)]
+    lines = [f"| command | {' | '.join(WORDS[v] for v in victims)} | kills |", "|---" * (len(victims) + 2) + "|"]
+    for name in names:
+        row = [counts[f"{name}: {victim}"] for victim in victims]
+        lines.append(f"| {COMMANDS[name]} | {' | '.join(map(str, row))} | {sum(row)} |")
+    sums = [sum(counts[f"{name}: {victim}"] for name in names) for victim in victims]
+    lines.append(f"| all | {' | '.join(map(str, sums))} | {counts.total()} |")
+    outcome = (
+        f"\n{counts.total()} kills, after which {tally.ended} sweeps, runs and records came to their end: nothing "
+        "lost,\nnothing written twice, no process left, and the same numbers as without a kill, bit by bit.\n"
+    )
+    return "\n".join(lines) + "\n" + outcome
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.torture", description="Kill commands at random.")
+    parser.add_argument("--kills", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--page", type=Path, default=None, help="write the counts here")
+    parser.add_argument("--record", type=Path, default=None, help="keep the counts here, and go on from them")
+    parser.add_argument("jobs", nargs="*", help="of sweep, run, verify, gallery and cluster; all by default")
+    asked = parser.parse_args()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what it has started
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as where:
+        tally = torture(asked.kills, asked.seed, Path(where), asked.jobs or None, record=asked.record)
+    print(table(tally))
+    if asked.page is not None:
+        write_section(asked.page, "torture", table(tally))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,99 @@
+"""What the site shows of the papers, from the ledger itself: thumbnails of figures.
+
+``{thumbnails} scaling`` shows all figures of a paper, or
+those that its lines name; each leads to its place on the page of all figures. Every figure must be under a topic.
+"""
+
+from __future__ import annotations
+
+import html
+import re
+from pathlib import Path
+from typing import Any
+
+WIDTH = 360  # pixels of a thumbnail, twice what is shown
+PAGE = "gallery/index"
+TOPICS = "gallery"  # the page whose topics must have every figure
+
+
+def directives() -> dict[str, Any]:
+    from docutils import nodes
+    from docutils.parsers.rst import Directive
+
+    from overlaps.papers import papers
+
+    class Thumbnails(Directive):
+        optional_arguments = 1
+        has_content = True
+
+        def run(self) -> list[Any]:
+            env = self.state.document.settings.env
+            known = {f"{p.handle}-{f.name}": (p, f) for p in papers().values() for f in p.figures.values()}
+            names = [name for line in self.content for name in line.split()]
+            if self.arguments:
+                names = [name for name in known if name.startswith(f"{self.arguments[0]}-")]
+            else:
+                env.overlaps_topics = getattr(env, "overlaps_topics", set()) | set(names)
+            if unknown := [name for name in names if name not in known]:
+                raise self.error(f"no such figures: {unknown}")
+            if self.arguments is None and env.docname != TOPICS:
+                raise self.error(f"topics are on the page {TOPICS}")
+            shown = "\n".join(self.card(env, name, known[name][1].caption) for name in names)
+            return [nodes.raw("", f'<div class="thumbnails">\n{shown}\n</div>', format="html")]
+
+        def card(self, env: Any, name: str, caption: str) -> str:
+            from PIL import Image
+
+            handle, figure = name.split("-", 1)
+            picture = Path(env.srcdir) / "gallery" / f"{name}.webp"
+            place = re.sub(r"[^a-z0-9]+", "-", f"{handle} {figure}".lower())
+            words = html.escape(caption[:1].upper() + caption[1:])
+            if picture.exists():
+                env.note_dependency(str(picture))
+                width, height = Image.open(picture).size
+                size = f'width="{WIDTH // 2}" height="{round(WIDTH / 2 * height / width)}"'
+                image = f'<img src="_static/thumbnails/{name}.webp" alt="" loading="lazy" {size}>'
+            else:
+                image = "<em>not drawn yet</em>"
+            return (
+                f'<a href="{PAGE}.html#{place}" title="{words}">{image}'
+                f"<strong>{html.escape(handle)} {html.escape(figure)}</strong><span>{words}</span></a>"
+            )
+
+    return {"thumbnails": Thumbnails}
+
+
+def write_thumbnails(app: Any, error: Exception | None) -> None:
+    """Small pictures, made anew where a picture is younger."""
+    if error is not None or app.builder.format != "html":
+        return
+    from PIL import Image
+
+    folder = Path(app.outdir) / "_static" / "thumbnails"
+    folder.mkdir(parents=True, exist_ok=True)
+    for picture in sorted((Path(app.srcdir) / "gallery").glob("*.webp")):
+        small = folder / picture.name
+        if not small.exists() or small.stat().st_mtime < picture.stat().st_mtime:
+            with Image.open(picture) as image:
+                image.thumbnail((WIDTH, 4 * WIDTH))
+                image.save(small, quality=75, method=4)
+
+
+def check_topics(app: Any, env: Any) -> None:
+    """Every figure is under a topic."""
+    from sphinx.util import logging
+
+    from overlaps.papers import papers
+
+    there = getattr(env, "overlaps_topics", set())
+    names = [f"{p.handle}-{name}" for p in papers().values() for name in p.figures]
+    if missing := [name for name in names if name not in there]:
+        logging.getLogger(__name__).warning("figures under no topic: %s", ", ".join(missing), location=TOPICS)
+
+
+def setup(app: Any) -> dict[str, bool]:
+    for name, directive in directives().items():
+        app.add_directive(name, directive)
+    app.connect("env-check-consistency", check_topics)
+    app.connect("build-finished", write_thumbnails)
+    return {"parallel_read_safe": False, "parallel_write_safe": True}

@@ -1,0 +1,79 @@
+"""Processes that end with the one that started them, however that ends; and what Ctrl-C says.
+
+A process that is killed cannot end its workers. On Linux the kernel does it for them, ``prctl(PR_SET_PDEATHSIG)``; on
+other systems each of them looks once a second whether its parent is still there.
+
+>>> try:
+...     with keeping(lambda: "3 of 5 are in the folder; the same command goes on"):
+...         raise KeyboardInterrupt
+... except KeyboardInterrupt as stop:
+...     print(stop)
+3 of 5 are in the folder; the same command goes on
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
+
+
+def end_with_parent(parent: int) -> None:
+    """Let this process be killed when that one, which started it, has ended; called by a worker when it begins."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
+    else:
+        watch_parent(parent)
+    if os.getppid() != parent:  # it has ended in the meantime
+        os._exit(1)
+
+
+def watch_parent(parent: int, seconds: float = 1.0) -> None:
+    """What `end_with_parent` does where the kernel does not: a thread that looks for the parent again and again."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(seconds)
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+def own_progress_bars() -> None:
+    """Let the progress bars of this process, a worker, share no lock with other processes.
+
+    tqdm makes one by default, a semaphore, which a worker that is killed leaves behind; Python warns of it at its end.
+    """
+    from tqdm.auto import tqdm
+
+    tqdm.set_lock(threading.RLock())
+
+
+@contextmanager
+def without_interrupts() -> Iterator[None]:
+    """Processes that are started meanwhile do not hear Ctrl-C, which the one that started them answers."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+@contextmanager
+def keeping(words: Callable[[], str]) -> Iterator[None]:
+    """Give a `KeyboardInterrupt` the words for what is kept and how to go on, unless it has some already."""
+    try:
+        yield
+    except KeyboardInterrupt as stop:
+        raise KeyboardInterrupt(*(stop.args or (words(),))) from None

@@ -1,0 +1,1 @@
+"""Pages for a browser: a report to send to somebody (`report`), and a page with sliders (`app`)."""

@@ -1,0 +1,59 @@
+"""Formulas as printed, and laws that correct them, at general numbers, M = 3 or more: a slip in one of them shows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import overlaps as ov
+
+from . import printed
+from .paper import PAPER
+
+MATRIX = np.array([[0.3, -1.2, 0.5], [0.7, 0.1, -0.4], [-0.6, 0.9, 1.1]])
+
+
+@PAPER.pin("theorem-H.5", number=3.294)
+def eq48() -> float:
+    return printed.eq_48(3, 5, 1.7, 0.8, 0.5) + 10 * printed.eq_48(4, 4, 1.7, 0.8, 0.5)
+
+
+@PAPER.pin("eq-49", number=1.2776213)
+def eq49() -> float:
+    return printed.eq_49(0.7, 1.7)
+
+
+@PAPER.pin("theorem-H.10", number=-4.4463772)
+def eq61() -> float:
+    return printed.eq_61(2, 3, [[1.7, 0.5], [0.5, 0.8]], (0.3, -0.6))
+
+
+@PAPER.pin("eqs-69-70", number=0.0024391246)
+def eq69() -> float:
+    return printed.eq_69(2, 2, [0.5, -0.3, 0.8], [1.0, 2.0, 0.4])
+
+
+@PAPER.pin("eq-71", number=7.9424867)
+def eq65() -> float:
+    return printed.eq_65(5, 0.7, 1.3) + 100 * printed.eq_65(4, 0.7, 1.3, factor=False)
+
+
+@PAPER.pin("eq-72", number=2.2755556)
+def eq72() -> float:
+    return printed.eq_72(6, 5, 1.5)
+
+
+@PAPER.pin("unseen-generator", number=0.25619835)
+def unseen_points() -> float:
+    return float(printed.unseen_points(MATRIX, np.array([0.5, -0.2, 0.9]))[0] @ [1.0, 2.0, 3.0])
+
+
+@PAPER.pin("theorem-H.5", "theorem-H.10", number=21.098609)
+def hermite_product() -> float:
+    return ov.giant_step.hermite_product(
+        3, 5, [[1.7, 0.5], [0.5, 0.8]], (0.3, -0.6)
+    ) + 10 * ov.giant_step.hermite_product(4, 4, [[1.7, 0.5], [0.5, 0.8]], (0.3, -0.6))
+
+
+@PAPER.pin("rotations", number=0.17724785)
+def rotation() -> float:
+    return float(printed.rotation(MATRIX, 0.4)[0] @ [1.0, 2.0, 3.0])

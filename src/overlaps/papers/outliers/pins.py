@@ -1,0 +1,90 @@
+"""Formulas as printed, and laws that correct them, at general numbers, M = 3 or more: a slip in one of them shows."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import overlaps as ov
+
+from . import printed
+from .paper import PAPER
+
+WEIGHTS = np.array([0.5, 0.3, 0.2])
+X = np.array([[0.9, -0.2, 0.1, 0.3], [-0.4, 0.7, 0.2, -0.1], [0.1, -0.5, 0.8, 0.2]])
+MEANS = np.eye(3, 4)
+SHAPE = np.cos(np.arange(16.0)).reshape(4, 4)
+
+
+def nodes() -> printed.Nodes:
+    """A rule for three classes at λ = 2."""
+    return printed.nodes(X @ MEANS.T, X @ X.T, WEIGHTS, 2.0, points=6)
+
+
+@PAPER.pin("lemmas-3.1-3.3", number=0.026841884)
+def lemma31() -> float:
+    return float(np.sum(SHAPE * printed.printed31(nodes(), X, MEANS, 2.0, 0, 2)))
+
+
+@PAPER.pin("lemmas-3.1-3.3", number=0.0083693222)
+def lemma33() -> float:
+    return float(np.sum(SHAPE * printed.printed33(nodes(), X, MEANS, 2.0, 0, 2)))
+
+
+@PAPER.pin("eq-5.6", number=1.33572)
+def eq56() -> float:
+    return float(np.sum(SHAPE[:3, :3] * printed.eq56(WEIGHTS, 0.05, 4.0, [1.0, 3.0])[1][-1]).round(5))
+
+
+@PAPER.pin("eq-5.18", number=1.6464349)
+def eq518() -> float:
+    return float(np.sum(printed.eq518(np.eye(3), 0.3, 2.0)))
+
+
+@PAPER.pin("energy", number=1.5227343)
+def energy() -> float:
+    return printed.energy(X[:, :3], MEANS[:, :3] + 0.1, WEIGHTS, 0.3)
+
+
+@PAPER.pin("fixed-point", number=28.813237)
+def fixed_point() -> float:
+    return printed.fixed_point(0.02).real + 10 * printed.fixed_point(0.02).imag
+
+
+@PAPER.pin("eq-7.11", "noisy-transition", number=1.3408555)
+def xor() -> float:
+    return (
+        float(np.sum(SHAPE[:3, :2] * ov.laws.xor_outliers(WEIGHTS, X[:, 0], X[:, 1], 2 * X @ X.T, 0.5)))
+        + ov.laws.xor_transition(0.3)
+        + 10 * ov.laws.xor_transition()
+    )
+
+
+@PAPER.pin("eq-7.11", "initial-readout-outlier", number=0.10155901)
+def xor_gradient() -> float:
+    return float(
+        np.sum(SHAPE[:3, :2] * ov.laws.xor_outliers(WEIGHTS, X[:, 0], X[:, 1], 2 * X @ X.T, 0.5, kind="gradient"))
+    ) + ov.laws.xor_initial_outlier(5, 0.3)
+
+
+@PAPER.pin("fixed-point", "hidden-classes", number=4.2805161)
+def xor_rest() -> float:
+    return ov.laws.xor_norm(0.03) + float(ov.laws.hidden_classes(6) @ np.arange(len(ov.laws.hidden_classes(6))))
+
+
+@PAPER.pin("energy", "theorem-2.5", number=3.0108264)
+def softmax() -> float:
+    return ov.laws.softmax_energy(X[:, :3], X @ X.T + np.eye(3), WEIGHTS, 0.3) + float(
+        np.sum(SHAPE[:3, :3] * ov.laws.softmax_fixed_point(np.eye(3), WEIGHTS, 0.05))
+    )
+
+
+@PAPER.pin("proposition-5.18", number=-1.1857771)
+def proposition518() -> float:
+    return float(
+        np.sum([x @ [1.0, 2.0, 3.0] for x in printed.proposition518(X[:, 0], X[:, 1], X[:, 2], 0.3, -1.0).values()])
+    )
+
+
+@PAPER.pin("eq-7.11", number=0.077378009)
+def eq711() -> float:
+    return float(np.sum(SHAPE[:3, :2] * printed.eq711(WEIGHTS, X[:, 0], X[:, 1], X @ X.T, 0.5)))

@@ -1,0 +1,236 @@
+"""Who computes: this process, processes on this machine (joblib's), or the workers of a Dask cluster.
+
+All of them are executors of `concurrent.futures`, so there is one loop for all: cells are handed out a few at a time,
+and what comes of them goes to the store from here; workers need no disk of their own. A worker that dies takes the
+cells with it that were handed out, and these are handed out again: one by one, so that a cell which kills its process
+is told from those that were only near it, and given up after `DEATHS`.
+
+>>> doubled = in_turn([1, 2, 3], lambda x: 2 * x, Here())
+>>> sorted(doubled)
+[(1, 2), (2, 4), (3, 6)]
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import time as clock
+from collections import deque
+from collections.abc import Callable, Generator, Iterable
+from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, Protocol, TypeVar
+
+from ..compiled.code_cache import writable
+from ..interface.checks import whole
+from ..interface.errors import InputError, MissingExtraError
+from ..interface.processes import end_with_parent, own_progress_bars, without_interrupts
+from ..trajectory import independent_runs
+
+Job = TypeVar("Job")
+DEATHS = 3  # of processes that a cell may cost before it is given up
+AHEAD = 2  # cells handed out for each worker, so that none waits for the next
+LOST = 30.0  # seconds to wait for a cluster that has gone
+
+
+class Died(Exception):
+    """The process of a cell has died, several times."""
+
+
+class Workers(Protocol):
+    """Where cells are computed.
+
+    at_once: how many of them. shared: whether other cells are computed by the same machine.
+    deaths: exceptions that mean that a worker has died.
+    """
+
+    at_once: int
+    shared: bool
+    deaths: tuple[type[BaseException], ...]
+
+    def submit(self, work: Callable[[Any], Any], job: Any) -> Future[Any]: ...
+    def restart(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+class Here:
+    """In this process, one after the other."""
+
+    at_once, shared = 1, False
+    deaths: tuple[type[BaseException], ...] = ()
+
+    def submit(self, work: Callable[[Any], Any], job: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        done.set_result(work(job))
+        return done
+
+    def restart(self) -> None: ...
+    def stop(self) -> None: ...
+    def __repr__(self) -> str:
+        return "this process"
+
+
+class Processes:
+    """Processes on this machine; they end with this one, however it ends."""
+
+    shared = True
+
+    def __init__(self, count: int) -> None:
+        self.at_once = count
+        self.deaths: tuple[type[BaseException], ...] = (BrokenProcessPool,)
+        self._pool: Any = None
+        writable()  # if not, this process says so, and not each of the others
+
+    def submit(self, work: Callable[[Any], Any], job: Any) -> Future[Any]:
+        if self._pool is None:
+            from joblib.externals.loky import ProcessPoolExecutor
+
+            self._pool = ProcessPoolExecutor(self.at_once, initializer=prepare, initargs=(os.getpid(),))
+        try:
+            with without_interrupts():  # a process may be started here
+                return self._pool.submit(work, job)
+        except BrokenProcessPool as death:  # of a worker with nothing to do; told like that of one at work
+            told: Future[Any] = Future()
+            told.set_exception(death)
+            return told
+
+    def restart(self) -> None:
+        """New processes in the place of all."""
+        self.stop()
+
+    def stop(self) -> None:
+        if self._pool is not None:
+            self._pool.shutdown(wait=True, kill_workers=True)
+            self._pool = None
+
+    def __repr__(self) -> str:
+        return f"{self.at_once} processes"
+
+
+class Cluster:
+    """The workers of a Dask cluster, by the address of its scheduler."""
+
+    shared = True
+
+    def __init__(self, address: Any) -> None:
+        try:
+            from distributed import Client, KilledWorker, TimeoutError
+            from distributed.comm.core import CommClosedError
+        except ImportError as error:
+            raise MissingExtraError(
+                f"cluster: a Dask cluster needs the extra 'cluster' ({error.name} is missing)",
+                "pip install 'overlaps[cluster]'",
+            ) from None
+        self.address = address
+        self.deaths: tuple[type[BaseException], ...] = (KilledWorker,)
+        self._own = not isinstance(address, Client)
+        try:
+            self._client: Any = Client(address, timeout=LOST, set_as_default=False) if self._own else address
+        except (OSError, TimeoutError, CommClosedError, ValueError, TypeError) as error:
+            raise InputError(
+                f"cluster: no scheduler answers at {address!s:.80} ({' '.join(str(error).split()):.200}); start one by "
+                "`dask scheduler`, and workers by `dask worker ADDRESS`"
+            ) from None
+        self._executor: Executor = self._client.get_executor(pure=False)
+        self.at_once, self._counted_at = max(1, sum(self._client.nthreads().values())), clock.monotonic()
+
+    def submit(self, work: Callable[[Any], Any], job: Any) -> Future[Any]:
+        if clock.monotonic() > self._counted_at + 1:  # workers come and go
+            self._counted_at = clock.monotonic()
+            self.at_once = sum(self._client.nthreads().values()) or self.at_once
+        return self._executor.submit(work, job)
+
+    def restart(self) -> None:
+        """The scheduler replaces workers itself."""
+
+    def stop(self) -> None:
+        self._executor.shutdown(wait=False)
+        if self._own:
+            self._client.close(timeout=5)
+
+    def __repr__(self) -> str:
+        return f"the cluster at {self.address}, {self.at_once} threads"
+
+
+def chosen(count: int | None, cluster: Any, jobs: int) -> Workers:
+    """Who computes that many jobs: the cluster, or `count` processes, all cores by default; one is this process."""
+    if cluster is not None:
+        if count is not None:
+            raise InputError("workers: those of a cluster are the cluster's; leave workers out, or cluster")
+        return Cluster(cluster)
+    if count is not None:
+        count = whole("workers", count, least=1, most=4096)
+    else:
+        from joblib import cpu_count
+
+        count = cpu_count()
+    count = min(count, jobs)
+    return Here() if count <= 1 else Processes(count)
+
+
+def in_turn(
+    jobs: Iterable[Job], work: Callable[[Job], Any], by: Workers, stopped: Callable[[], bool] = lambda: False
+) -> Generator[tuple[Job, Any]]:
+    """Each job with what came of it, `Died` if it was given up, as they are done; all workers end when this does.
+
+    jobs: are asked for one at a time, when there is a worker for it. stopped: whether to hand out no more.
+    """
+    queue, again = iter(jobs), deque[Job]()
+    running: dict[Future[Any], Job] = {}
+    lost: dict[int, int] = {}
+    left = True
+    try:
+        while running or again or left:
+            while left and not again and len(running) < AHEAD * by.at_once and not stopped():
+                try:
+                    job = next(queue)
+                except StopIteration:
+                    left = False
+                    break
+                running[by.submit(work, job)] = job
+            if again and not running:  # suspects are tried alone
+                job = again.popleft()
+                running[by.submit(work, job)] = job
+            if not running:
+                if stopped():
+                    return
+                continue
+            alone = len(running) == 1
+            died = False
+            for done in wait(running, return_when=FIRST_COMPLETED).done:
+                job = running.pop(done)
+                try:
+                    result = done.result()
+                except by.deaths:
+                    died = True
+                    lost[id(job)] = lost.get(id(job), 0) + alone
+                    if lost[id(job)] >= DEATHS:
+                        yield job, Died("its process has died three times, for want of memory perhaps")
+                    else:
+                        again.append(job)
+                except CancelledError:
+                    raise InputError(f"cluster: {by!r}, has gone; start one, and sweep again to go on") from None
+                else:
+                    yield job, result
+            if died:
+                by.restart()
+    finally:
+        by.stop()
+
+
+def prepare(parent: int) -> None:
+    """A new process of this machine: one core, no windows, and an end as soon as its parent has ended."""
+    end_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    one_core()
+
+
+def one_core() -> None:
+    """Cells share the cores, so each keeps to one of them: its linear algebra, and its runs."""
+    if independent_runs.THREADS != 1:
+        from threadpoolctl import threadpool_limits
+
+        threadpool_limits(1)
+        own_progress_bars()
+        independent_runs.THREADS = 1

@@ -1,0 +1,157 @@
+"""Components whose covariances do not commute: theory against runs drawn from the mixture itself, and its limits."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+import overlaps as ov
+
+FALSE_ALARM = 1e-4  # of this file, were seeds free
+
+
+@cache
+def classes(count: int, size: int, strength: float = 1.5) -> ov.GaussianClasses:
+    """Components with unequal covariances that do not commute, and means of length O(1)."""
+    rng = np.random.default_rng([count, size])
+    covariances = []
+    for _ in range(count):
+        basis = np.linalg.qr(rng.standard_normal((size, size)))[0]
+        values = np.geomspace(3.0, 0.1, size) * rng.uniform(0.5, 1.5)
+        covariances.append((basis * values) @ basis.T)
+    means = strength * rng.standard_normal((count, size)) / np.sqrt(size)
+    return ov.GaussianClasses(means, covariances, weights=rng.dirichlet(np.full(count, 5.0)))
+
+
+def averaged(data: ov.GaussianClasses) -> ov.GaussianClasses:
+    """The mutant: the covariance of all components is their mean."""
+    weights = data.components.weights
+    mean = np.tensordot(weights, data.matrices, 1)
+    return ov.GaussianClasses(data.mean_vectors(data.size), [mean] * len(weights), weights=weights)
+
+
+def problem(data: ov.GaussianClasses, kind: str, rate: Any = 0.8) -> ov.Problem:
+    student: Any = ov.Softmax(len(data.components.weights))
+    if kind.startswith("erf"):
+        units = int(kind[3:])
+        student = ov.Committee(units, "erf", [1.0, -0.8, 0.6][:units])
+    elif kind == "logistic":
+        student = ov.Committee(1, "linear")
+    loss = {"s": "cross-entropy", "e": "square", "l": "logistic"}[kind[0]]
+    return ov.Problem(data=data, student=student, loss=loss, algorithm=ov.OnlineSGD(rate))
+
+
+CASES = {"logistic": 2, "erf1": 3, "erf2": 2, "erf3": 2, "softmax3": 3, "softmax10": 10}
+
+
+def scores(p: ov.Problem, theory: ov.Problem, runs: int, start: ov.Start) -> np.ndarray:
+    """Deviation of the mean error of runs from theory, in standard errors, at each time; theory is off by O(1/N)."""
+    times = [0.3, 1.0, 3.0]
+    trained = ov.train(p, start, times, runs=runs, seed=1, progress=False).data["error"].values
+    other = ov.Start.from_weights(theory, start.student)
+    solved = ov.solve(theory, other, times)
+    apart = np.abs(trained.mean(0) - solved.data["error"].values[0])
+    allowed = solved.accuracy("error") + solved.data["error"].values[0] / start.size
+    return np.maximum(apart - allowed, 0.0) / (trained.std(0, ddof=1) / np.sqrt(runs))
+
+
+@pytest.mark.parametrize("kind", CASES)
+def test_theory_is_what_runs_on_the_mixture_do(kind: str) -> None:
+    """Error at three times within what chance and one part in N allow; the averaged covariance is far off."""
+    data = classes(CASES[kind], 24 if kind == "softmax10" else 60)
+    p = problem(data, kind)
+    start = ov.draw(p, data.size, seed=2, scale=0.7)
+    limit = norm.isf(FALSE_ALARM / (2 * 3 * len(CASES)))
+    assert scores(p, p, 60, start).max() < limit
+
+
+def test_an_averaged_covariance_is_rejected() -> None:
+    """Components that differ in nothing but their covariances: with the mean of these there is nothing to learn."""
+    rng = np.random.default_rng(0)
+    basis = np.linalg.qr(rng.standard_normal((60, 60)))[0]
+    values = np.geomspace(4.0, 0.05, 60)
+    data = ov.GaussianClasses(
+        np.zeros((2, 60)) + 0.05, [(basis * values) @ basis.T, np.diag(values[::-1])], labels=[-1, 1]
+    )
+    student = ov.Committee(3, "relu", [1.0, -0.8, 0.6])
+    p, mutant = (
+        ov.Problem(data=d, student=student, algorithm=ov.OnlineSGD(0.5))
+        for d in (data, ov.GaussianClasses(data.mean_vectors(60), averaged(data).matrices, labels=[-1, 1]))
+    )
+    start = ov.draw(p, 60, seed=2, scale=0.7)
+    limit = norm.isf(FALSE_ALARM / 6)
+    assert scores(p, p, 60, start).max() < limit
+    assert scores(p, mutant, 60, start).max() > 2 * limit
+
+
+def test_commuting_covariances_are_levels() -> None:
+    """Both systems of equations at one problem: they differ by what is of order |μ|²/N alone."""
+    rng = np.random.default_rng(3)
+    values = rng.uniform(0.2, 2.0, (2, 80))
+    basis = np.linalg.qr(rng.standard_normal((80, 80)))[0]
+    data = ov.GaussianClasses(rng.standard_normal((2, 80)) / 9, [(basis * v) @ basis.T for v in values])
+    assert data.commuting
+    p = problem(data, "logistic")
+    start = ov.draw(p, 80, seed=0, scale=0.5)
+    levels = ov.solve(p, start, [0.5, 2.0])
+    assert levels.data.attrs["system"] == "levels"
+    whole = ov.solve(p, start, [0.5, 2.0], system="class-covariances", accuracy=1e-3)
+    np.testing.assert_allclose(whole.data["error"], levels.data["error"], rtol=2e-3)
+    by_level = ov.GaussianMixture.from_covariances(data.mean_vectors(80), data.matrices)
+    q = problem(by_level, "logistic")
+    turned = ov.Start.from_weights(q, start.student @ ov.GaussianMixture.common_basis(data.matrices))
+    np.testing.assert_allclose(ov.solve(q, turned, [0.5, 2.0]).data["error"], levels.data["error"], rtol=1e-6)
+
+
+def test_every_part_of_a_step_is_followed() -> None:
+    """A batch, a schedule, momentum, decay and a trained readout, against runs."""
+    data = classes(2, 60)
+    rate = ov.Schedule([0.0, 1.0, 3.0], [0.2, 0.5, 0.05])
+    sgd = ov.OnlineSGD(rate, decay=0.05, batch=3, momentum=0.4)
+    student = ov.Committee(2, "erf", [1.0, -0.7], train_readout=True)
+    p = ov.Problem(data=data, student=student, algorithm=sgd)
+    start = ov.draw(p, 60, seed=2, scale=0.7)
+    verdict = ov.compare(
+        ov.solve(p, start, [0.5, 1.0, 3.0]),
+        ov.train(p, start, [0.5, 1.0, 3.0], runs=60, progress=False),
+        level=1e-5, resolve=0.5,
+    )  # fmt: skip
+    assert verdict.verdict in ("agrees", "finite-size"), verdict
+
+
+def test_stated_errors_hold() -> None:
+    """Against a solution that is refined much further; coordinates are left to the diagonal in the first."""
+    rng = np.random.default_rng(1)
+    size = 120
+    scale = np.geomspace(3.0, 1e-3, size)
+    factors = [np.linalg.qr(rng.standard_normal((size, size)) + 4 * np.eye(size))[0] * np.sqrt(scale) for _ in range(3)]
+    data = ov.GaussianClasses(rng.standard_normal((3, size)) / 8, [f @ f.T for f in factors], labels=[-1, 1, 1])
+    p = problem(data, "logistic", 1.0)
+    start = ov.draw(p, size, seed=0)
+    rough, fine = (ov.solve(p, start, [0.5, 5.0], accuracy=a) for a in (2e-2, 2e-4))
+    for name in rough.variables:
+        apart = float(np.abs(rough.data[name] - fine.data[name]).max())
+        assert apart <= rough.accuracy(name) + fine.accuracy(name), name
+
+
+def test_what_is_not_followed_is_refused() -> None:
+    data = classes(2, 60)
+    p = problem(data, "logistic")
+    start = ov.draw(p, 60)
+    with pytest.raises(ov.InputError, match="covariances that do not commute share no levels"):
+        ov.solve(p, start, [1.0], system="levels")
+    with pytest.raises(ov.InputError, match="levels: the class-covariances equations do not follow them"):
+        ov.solve(p, start, [1.0], levels=True)
+    with pytest.raises(ov.InputError, match="system: the moments equations take one covariance"):
+        ov.solve(p, start, [1.0], system="moments")
+    q = ov.Problem(data=data, student=p.student, loss="logistic", algorithm=ov.OnlineSGD(0.1, memory=2.0))
+    with pytest.raises(ov.InputError, match="memory: covariances that do not commute"):
+        ov.solve(q, start, [1.0])
+    linear = ov.Problem(data=data, student=p.student, algorithm=ov.OnlineSGD(40.0))
+    with pytest.raises(ov.NumericalError, match="grew without bound") as caught:
+        ov.solve(linear, ov.draw(linear, 60), [0.1, 50.0])
+    assert caught.value.quantity

@@ -1,0 +1,271 @@
+"""Interrupted and killed for real: what is kept is said, the next one goes on with it, and no process is left."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import overlaps as ov
+from command import command
+from overlaps import papers
+from overlaps.interface import processes
+from test_cli import SMALL
+
+SECONDS = 180  # until a test gives up
+
+WAITING = """
+import os, sys, time
+from overlaps.papers.workers import one_by_one
+from tqdm.auto import tqdm
+
+def work(folder, name):
+    tqdm(disable=True).close()
+    open(os.path.join(folder, f"{name} {os.getpid()}"), "w").close()
+    time.sleep(1000 if name == "long" else 0)
+    return name
+
+if __name__ == "__main__":
+    folder = sys.argv[1]
+    for task, result in one_by_one([[(folder, "a"), (folder, "long")], [(folder, "long")]], work, 2):
+        print(result, flush=True)
+"""
+
+
+def until(happens: Callable[[], object]) -> None:
+    """Wait for something, and fail if it does not happen."""
+    end = time.monotonic() + SECONDS
+    while not happens():
+        assert time.monotonic() < end, "it did not happen"
+        time.sleep(0.02)
+
+
+def alive(process: int) -> bool:
+    """Whether it runs; one that has ended and nobody has asked after does not."""
+    try:
+        os.kill(process, 0)
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
+def begin(*arguments: str | Path, code: str | None = None) -> subprocess.Popen[str]:
+    start = ["-m", "overlaps"] if code is None else [code]
+    command = [sys.executable, *start, *map(str, arguments)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+
+
+def test_before_a_command_has_begun(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    """While the arguments are read, where Typer would end in silence."""
+
+    def stop(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("overlaps.cli.commands.Commands.make_context", stop)
+    code, _, told = command(monkeypatch, capsys, "papers")
+    assert code == 130 and told == "overlaps: interrupted; the command had not begun, the same command does\n"
+
+
+@pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_workers_end_with_their_parent(tmp_path: Path, ending: signal.Signals) -> None:
+    """Killed, terminated or interrupted while both are at work; Ctrl-C of a terminal reaches all of them."""
+    (tmp_path / "script.py").write_text(WAITING)
+    (tmp_path / "seen").mkdir()
+    parent = begin(tmp_path / "seen", code=str(tmp_path / "script.py"))
+    until(lambda: len(list((tmp_path / "seen").glob("long *"))) == 2)
+    workers = {int(path.name.split()[1]) for path in (tmp_path / "seen").iterdir()}
+    assert len(workers) == 2 and all(map(alive, workers))
+    if ending is signal.SIGINT:
+        os.killpg(parent.pid, ending)
+    else:
+        parent.send_signal(ending)
+    _, told = parent.communicate(timeout=SECONDS)
+    until(lambda: not any(map(alive, workers)))
+    if ending is signal.SIGINT:
+        assert told.count("Traceback") == 1, "that of the parent, and no other"
+        assert "leaked" not in told, "locks of progress bars"
+
+
+def test_workers_end_where_the_kernel_does_not_end_them(tmp_path: Path) -> None:
+    """As on systems other than Linux: a child looks for its parent, which is killed."""
+    child = (
+        "import os, time; from overlaps.interface.processes import watch_parent; "
+        "watch_parent(os.getppid(), 0.05); print(os.getpid(), flush=True); time.sleep(1000)"
+    )
+    parent = subprocess.Popen(
+        [sys.executable, "-c", f"import subprocess, sys; subprocess.run([sys.executable, '-c', {child!r}])"],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert parent.stdout is not None
+    process = int(parent.stdout.readline())
+    assert alive(process)
+    parent.kill()
+    until(lambda: not alive(process))
+    parent.wait()
+    parent.stdout.close()
+
+
+def test_a_worker_whose_parent_has_gone_already(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Ended(Exception):
+        pass
+
+    def end(code: int) -> None:
+        raise Ended
+
+    monkeypatch.setattr(os, "_exit", end)
+    monkeypatch.setattr(processes.sys, "platform", "other")
+    monkeypatch.setattr(processes, "watch_parent", lambda parent: None)
+    with pytest.raises(Ended):
+        processes.end_with_parent(os.getppid() + 1)
+
+
+# --- commands --------------------------------------------------------------------------------------------------------
+
+
+def interrupted(process: subprocess.Popen[str]) -> str:
+    """Press Ctrl-C; the one line that the command says."""
+    os.killpg(process.pid, signal.SIGINT)
+    _, told = process.communicate(timeout=SECONDS)
+    assert process.returncode == 130, told
+    lines = [line for line in told.splitlines() if line.startswith("overlaps:")]
+    assert len(lines) == 1 and "Traceback" not in told, told
+    return lines[0]
+
+
+def test_run(tmp_path: Path) -> None:
+    spec = tmp_path / "spec.toml"
+    spec.write_text(SMALL.replace("micro_runs = 3", "micro_runs = 3000000"))
+    process = begin("run", spec, "--out", tmp_path / "out")
+    until((tmp_path / "out" / "meso.nc").exists)
+    said = interrupted(process)
+    assert "interrupted; " in said and "macro.nc, meso.nc" in said and str(tmp_path / "out") in said
+    assert ov.load(tmp_path / "out" / "meso.nc").scale == "meso"
+    assert not list((tmp_path / "out").glob(".draft*"))
+
+
+def test_gallery(tmp_path: Path) -> None:
+    process = begin("papers", "gallery", "--quick", "--out", tmp_path)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
+    until(lambda: len(children.read_text().split()) >= 2)
+    said = interrupted(process)
+    there = len(list(tmp_path.glob("*.json")))
+    count = sum(len(each.figures) for each in papers.papers().values())
+    assert f"interrupted; {there} of {count} figures are in {tmp_path}; the same command draws the others" in said
+    assert (tmp_path / "index.md").is_file()
+
+
+def test_verify_goes_on(tmp_path: Path) -> None:
+    """Kept claim by claim; the next one measures the others, and the record is that of an uninterrupted one."""
+    record = tmp_path / "verdicts.json"
+    process = begin("verify", "scaling", "--quick", "--json", record)
+    until(lambda: record.exists() and json.loads(record.read_text())["claims"])
+    said = interrupted(process)
+    about = json.loads(record.read_text())
+    count = len(papers.paper("scaling").claims)
+    assert not about["complete"] and 0 < len(about["claims"]) <= count
+    assert f"interrupted; {len(about['claims'])} of {count} claims are in {record}; the same command measures" in said
+
+
+@pytest.mark.parametrize("words", ["learn", "spectrum"])
+def test_commands_that_write_at_their_end(
+    words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    np.savetxt(tmp_path / "a.csv", np.ones((4, 2)), delimiter=",", header="a,b", comments="")
+
+    def interrupt(*arguments: object, **options: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("overlaps.plan.forecast.forecast", interrupt)
+    monkeypatch.setattr(ov.Spectrum, "from_data", lambda path: None)
+    monkeypatch.setattr("overlaps.data.Samples", lambda *a, **o: None)
+    target = ["--target", "a"] if words == "learn" else []
+    code, _, told = command(
+        monkeypatch, capsys, words, str(tmp_path / "a.csv"), *target, "--out", str(tmp_path / "out")
+    )
+    assert code == 130 and told == "overlaps: interrupted; nothing was written; the same command begins anew\n"
+    assert not (tmp_path / "out").exists()
+
+
+# --- the record of verify --------------------------------------------------------------------------------------------
+
+
+class Claims:
+    """Three claims, of which one may be interrupted."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        from overlaps.papers import verification
+
+        self.measured: list[str] = []
+        self.interrupt = ""
+        paper = papers.Paper("fake", "Fake", "nobody")
+        for name in "abc":
+            paper.claim(name, where="1", statement=name, expected="holds")(lambda quick, name=name: self.measure(name))
+        monkeypatch.setattr(verification, "paper", lambda handle: paper)
+        monkeypatch.setattr(verification, "code_digest", lambda handle: self.code)
+        self.code = "first"
+
+    def measure(self, name: str) -> papers.Measurement:
+        if name == self.interrupt:
+            raise KeyboardInterrupt
+        self.measured.append(name)
+        return papers.Measurement("holds", 0.1 + ord(name), 0.1 / 3)
+
+
+@pytest.fixture
+def claims(monkeypatch: pytest.MonkeyPatch) -> Claims:
+    return Claims(monkeypatch)
+
+
+def values(record: Path) -> list[dict[str, object]]:
+    return [{**row, "seconds": 0} for row in json.loads(record.read_text())["claims"]]
+
+
+def test_an_interrupted_record_is_gone_on_with(claims: Claims, tmp_path: Path) -> None:
+    claims.interrupt = "b"
+    with pytest.raises(KeyboardInterrupt, match="1 of 3 claims are in"):
+        papers.verify("fake", record=tmp_path / "a.json")
+    claims.interrupt = ""
+    report = papers.verify("fake", record=tmp_path / "a.json")
+    assert claims.measured == ["a", "b", "c"] and report.as_recorded and report.complete
+    papers.verify("fake", record=tmp_path / "b.json")
+    assert values(tmp_path / "a.json") == values(tmp_path / "b.json")
+    assert json.loads((tmp_path / "a.json").read_text())["complete"]
+    with pytest.raises(ov.InputError, match=r"json: .*a\.json exists; give a new file"):
+        papers.verify("fake", record=tmp_path / "a.json")
+
+
+def test_other_code_measures_again(claims: Claims, tmp_path: Path) -> None:
+    claims.interrupt = "b"
+    with pytest.raises(KeyboardInterrupt):
+        papers.verify("fake", record=tmp_path / "a.json")
+    claims.interrupt, claims.code = "", "second"
+    papers.verify("fake", record=tmp_path / "a.json")
+    assert claims.measured == ["a", "a", "b", "c"]
+
+
+def test_a_record_of_something_else_is_not_overwritten(claims: Claims, tmp_path: Path) -> None:
+    claims.interrupt = "b"
+    with pytest.raises(KeyboardInterrupt):
+        papers.verify("fake", quick=True, record=tmp_path / "a.json")
+    before = (tmp_path / "a.json").read_text()
+    with pytest.raises(ov.InputError, match="holds claims measured quick; give a new file"):
+        papers.verify("fake", record=tmp_path / "a.json")
+    assert (tmp_path / "a.json").read_text() == before
+    for text in ("", "[]", '{"complete": false}', before.replace('"fake"', '"other"'), "[" * 10_000):
+        (tmp_path / "a.json").write_text(text)
+        with pytest.raises(ov.InputError, match=r"^json: "):
+            papers.verify("fake", quick=True, record=tmp_path / "a.json")
+        assert (tmp_path / "a.json").read_text() == text
+    with pytest.raises(ov.InputError, match="json: no folder"):
+        papers.verify("fake", record=tmp_path / "none" / "a.json")
+    with pytest.raises(KeyboardInterrupt, match="1 of 3 claims were measured, and are not kept; --json FILE keeps"):
+        papers.verify("fake")
