@@ -213,8 +213,10 @@ def test_a_sweep_can_be_asked_while_it_runs_and_stopped(tmp_path: Path) -> None:
     while not found.counts.get("done"):
         pass
     assert found.running and "running" in repr(found)
-    there = found.data["status"].values
-    assert "done" in there and "pending" in there and np.isnan(found.data["error"].values[there == "pending"]).all()
+    data = found.data  # once: a cell may finish between two looks
+    pending = data["status"].values == "pending"
+    assert pending.any() and (data["status"].values == "done").any()
+    assert np.isnan(data["error"].values[pending]).all()
     found.stop()
     assert not found.running and 0 < found.counts["done"] < 120
     looked = small(tmp_path, over=over, workers=0, size=400, scales="meso")

@@ -19,6 +19,7 @@ from .implicit import Radau, implicit_cost, is_stiff
 from .motion import EquationOfMotion
 
 Array = NDArray[np.float64]
+SMALL_STEP = 1e-9  # of the time that is left: from there the solver finds the step that accuracy allows
 
 
 class Stopped(Exception):
@@ -111,6 +112,11 @@ class _Stretch:
         self.before, self.kind = self.total, kind
         self.solver = kind(self.motion, self.t, self.y, last, rtol=self.rtol, atol=self.rtol * 1e-3)
         self.budget.spend(self.solver.nfev)
+        if not np.isfinite(self.solver.f).all():
+            raise self._stopped("the equations are not finite")
+        if not np.isfinite(self.solver.h_abs):
+            # the trial step of SciPy's first guess left the domain; with a step that is no number its loop never ends
+            self.solver.h_abs = SMALL_STEP * max(last - self.t, 1e-12)
 
     def reach(self, target: float, targets: Array) -> None:
         """Go on to a time; `targets` are all of this stretch."""
