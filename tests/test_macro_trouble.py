@@ -194,3 +194,34 @@ def test_a_quadrature_states_what_it_is_off_by() -> None:
     found = ov.solve(p, start, times, method="quadrature", accuracy=1e-3)
     for name in found.variables:
         assert float(np.abs(found.data[name] - exact.data[name]).max()) <= found.accuracy(name)
+
+
+def test_students_that_decay_to_nothing_are_followed_to_the_end() -> None:
+    """Decay takes all weight from the students, whose variance loses its sign within the tolerance."""
+    collapsing = ov.Problem(
+        data=ov.GaussianInputs(ov.Spectrum([0.0, 3.18, 1.0])),
+        teacher=ov.Committee(1, "relu"),
+        student=ov.Committee(3, "relu", -3.0, True),
+        algorithm=ov.OnlineSGD(22.0, decay=2.0),
+    )
+    end = ov.solve(collapsing, ov.draw(collapsing, 49, seed=1, scale=1.0), [0, 2.0], max_seconds=120)
+    assert np.abs(end.data["Q"].values[0, -1]).max() < 1e-12
+    # a student that says nothing has the error of the teacher alone, E[max(ν, 0)²]/2 = T/4
+    assert end.data["error"].values[0, -1] == pytest.approx(end.data["T"].values.item() / 4, rel=1e-9)
+
+
+def test_a_first_step_that_is_no_number_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """SciPy's guess of the first step may leave the domain of the equation; its loop would never end."""
+    from overlaps.online import integration
+
+    class Guess(integration.DOP853):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__(*args, **options)
+            self.h_abs = np.nan
+
+    p = problem()
+    start, times = ov.draw(p, 30), [0, 1.0]
+    expected = ov.solve(p, start, times)
+    monkeypatch.setattr(integration, "DOP853", Guess)
+    found = ov.solve(p, start, times)
+    np.testing.assert_allclose(found.data["Q"], expected.data["Q"], rtol=1e-8)

@@ -7,7 +7,8 @@ With θ the angle between fields a and b, cos θ = C_ab/√(C_aa C_bb):
     E[g''_a g_b] = √(C_aa C_bb − C_ab²)/(2π C_aa)             (0 for a = b)
 
 E[g'_k g'_l g_a g_b] is the second moment of (z_a, z_b) over the orthant where the distinct ones of
-z_k, z_l, z_a, z_b are positive: `orthant.second_moment`. A field of zero variance is a dead unit, g' = 0.
+z_k, z_l, z_a, z_b are positive: `orthant.second_moment`. A field of zero variance is a dead unit, g' = 0; so is one whose variance, as
+small as the tolerance of a solver, has lost its sign.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ ALIGNED = 1e-15  # correlations this close to ±1 differ from it by rounding alo
 def pair(C, a, b):  # pragma: no cover - compiled
     """(E[g_a g_b], E[g'_a g'_b], E[g''_a g_b])."""
     if a == b:
-        return 0.5 * C[a, a], 0.5 if C[a, a] > 0.0 else 0.0, 0.0
-    s_a, s_b = math.sqrt(C[a, a]), math.sqrt(C[b, b])
+        return 0.5 * max(C[a, a], 0.0), 0.5 if C[a, a] > 0.0 else 0.0, 0.0
+    s_a, s_b = math.sqrt(max(C[a, a], 0.0)), math.sqrt(max(C[b, b], 0.0))
     if s_a == 0.0 or s_b == 0.0:
         return 0.0, 0.0, 0.0
     cosine = min(1.0, max(-1.0, C[a, b] / s_a / s_b))
@@ -43,7 +44,7 @@ def pair(C, a, b):  # pragma: no cover - compiled
 def correlations(C):  # pragma: no cover - compiled
     """Correlation matrix of the fields (zero rows for fields of zero variance) and their standard deviations."""
     n = C.shape[0]
-    scale = np.sqrt(np.diag(C))
+    scale = np.sqrt(np.maximum(np.diag(C), 0.0))
     out = np.zeros((n, n))
     for a in range(n):
         for b in range(n):

@@ -56,7 +56,7 @@ def _gap(m, other, rho):  # pragma: no cover - compiled
 @kept(error_model="numpy")
 def pair(C, mean, a, b):  # pragma: no cover - compiled
     """(E[g_a g_b], E[g'_a g'_b], E[g''_a g_b], E[g'_a g_b])."""
-    s_a, s_b = math.sqrt(C[a, a]), math.sqrt(C[b, b])
+    s_a, s_b = math.sqrt(max(C[a, a], 0.0)), math.sqrt(max(C[b, b], 0.0))
     m_a, m_b = _standard(mean[a], s_a), _standard(mean[b], s_b)
     if a == b:
         chance, first = positive(m_a), mean[a] * positive(m_a) + s_a * density(m_a)
