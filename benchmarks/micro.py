@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from numba import njit
@@ -10,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import erf
 
 import overlaps as ov
+from overlaps.compiled.normals import fill_normals
 from overlaps.online.micro import BLOCKED_FROM, Weights
 from overlaps.online.steps import BLOCK, blocked, direct
 
@@ -22,7 +24,7 @@ ENGINES = {"direct": direct, "blocked": blocked}
 SHAPES = ((1000, 2), (512, 40))  # N, K
 
 
-def obvious(W: Array, B: Array, v: Array, u: Array, rate: float, steps: int, rng: np.random.Generator) -> None:
+def obvious(W: Array, B: Array, v: Array, u: Array, rate: float, steps: int, rng: Any) -> None:
     """Online SGD for the erf committee as one writes it in NumPy; W (K, N) is updated in place."""
     N = W.shape[1]
     for _ in range(steps):
@@ -37,8 +39,28 @@ def obvious(W: Array, B: Array, v: Array, u: Array, rate: float, steps: int, rng
 def draw_normals(x: Array, steps: int, rng: np.random.Generator) -> None:  # pragma: no cover - compiled
     """Nothing but the x.size normals of every step."""
     for _ in range(steps):
+        fill_normals(x, rng)
+
+
+@njit
+def draw_ziggurat(x: Array, steps: int, rng: np.random.Generator) -> None:  # pragma: no cover - compiled
+    """The same by the generator of NumPy, one after another."""
+    for _ in range(steps):
         for i in range(x.size):
             x[i] = rng.standard_normal()
+
+
+class Samples:
+    """The inputs that the library draws, for the loop one would write."""
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+
+    def standard_normal(self, size: int) -> Array:
+        """As of a generator of NumPy."""
+        x = np.empty(size)
+        fill_normals(x, self.rng)
+        return x
 
 
 @njit
@@ -72,7 +94,7 @@ def same_weights(size: int, students: int, steps: int, engine: str = "") -> floa
         mine.take_steps = ENGINES[engine]
     mine.advance(steps)
     W = start.student.copy()
-    obvious(W, start.teacher, start.v, start.u, problem.plain_sgd("the loop").rate, steps, generator())
+    obvious(W, start.teacher, start.v, start.u, problem.plain_sgd("the loop").rate, steps, Samples(generator()))
     return float(np.abs(W - mine.W[0]).max())
 
 
@@ -104,7 +126,28 @@ def _against_numpy(size: int, students: int, quick: bool) -> Row:
 def limits(quick: bool = False) -> list[Row]:
     """How much of a step is drawing inputs, matrix products, or waiting for memory."""
     rows = [row for size, students in SHAPES for row in _limits(size, students, quick)]
-    return [*rows, large(quick)]
+    return [drawing(quick), *rows, large(quick)]
+
+
+def drawing(quick: bool = False) -> Row:
+    """Normals of the library against those of NumPy's generator, both compiled."""
+    steps, repeats = (64, 1) if quick else (6400, 11)
+    rng, x = generator(), np.empty(1000)
+    result = race(
+        {
+            "vector": (lambda: draw_normals(x, steps, rng), steps),
+            "ziggurat": (lambda: draw_ziggurat(x, steps, rng), steps),
+        },
+        repeats,
+    )
+    return at_least(
+        "NumPy's generator / the library's, 1000 normals of a step",
+        result.ratio("ziggurat", "vector"),
+        1.5,
+        f"{duration(result.cost('vector') / x.size)} a normal instead of {duration(result.cost('ziggurat') / x.size)}: "
+        "a number does not wait for the one before, so several are made by one instruction; tests of randomness are "
+        "in tests/test_normals.py.",
+    )
 
 
 def _limits(size: int, students: int, quick: bool) -> list[Row]:

@@ -7,8 +7,8 @@ With θ the angle between fields a and b, cos θ = C_ab/√(C_aa C_bb):
     E[g''_a g_b] = √(C_aa C_bb − C_ab²)/(2π C_aa)             (0 for a = b)
 
 E[g'_k g'_l g_a g_b] is the second moment of (z_a, z_b) over the orthant where the distinct ones of
-z_k, z_l, z_a, z_b are positive: `orthant.second_moment`. A field of zero variance is a dead unit, g' = 0; so is one whose variance, as
-small as the tolerance of a solver, has lost its sign.
+z_k, z_l, z_a, z_b are positive: `orthant.second_moment`. A field of zero variance is a dead unit, g' = 0; so is one
+whose variance, as small as the tolerance of a solver, has lost its sign.
 """
 
 from __future__ import annotations

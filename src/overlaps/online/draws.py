@@ -7,6 +7,7 @@ Inputs of one component and mean zero have no component to draw.
 
 from __future__ import annotations
 
+from ..compiled.normals import fill_normals
 from ..compiled.symbols import njit
 
 
@@ -25,8 +26,9 @@ def component(cumulative, means, rng):  # pragma: no cover - compiled
 @njit(nogil=True)
 def fill(x, c, root, means, rng):  # pragma: no cover - compiled
     """Write an input of component c into x (N,)."""
+    fill_normals(x, rng)
     for i in range(x.size):
-        x[i] = root[c, i] * rng.standard_normal()
+        x[i] *= root[c, i]
     if len(means) > 0:
         for i in range(x.size):
             x[i] += means[c, i]

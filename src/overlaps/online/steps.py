@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled.functions import kept, loop
+from ..compiled.normals import BITS, draw_key, normals_from
 from ..compiled.symbols import njit
 from .draws import component, fill
 
@@ -125,14 +126,16 @@ def direct(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover -
             nu[:] = 0.0
             c = component(sampler.cumulative, P, rng)
             row = rng.integers(0, table) if table > 0 else 0
+            key = draw_key(rng) if table == 0 else (BITS(0), BITS(0))
             for low in range(0, N, 1024):
                 high = min(low + 1024, N)
                 if table > 0:
                     for i in range(low, high):
                         x[0, i] = sampler.rows[row, i]
                 else:
+                    normals_from(low, key, x[0, low:high])
                     for i in range(low, high):
-                        x[0, i] = sampler.root[c, i] * rng.standard_normal()
+                        x[0, i] *= sampler.root[c, i]
                     if P > 0:
                         for i in range(low, high):
                             x[0, i] += sampler.means[c, i]
