@@ -165,7 +165,7 @@ def jobs(cluster: str | None) -> list[Job]:
         ),
     ]  # fmt: skip
     if cluster:
-        victims = ("parent", "interrupt", "cluster worker", "cluster worker", "cluster worker", "scheduler")
+        victims = ("parent", "interrupt", "cluster worker", "scheduler")
         listed.append(Job("cluster", lambda d: [*sweep(d), "--cluster", cluster], _cells, _dataset, victims=victims))
     return listed
 
@@ -358,7 +358,7 @@ def torture(
     counts, choice = tally.counts, random.Random(f"{seed} {tally.counts.total()}")
     with clusters(names is None or "cluster" in names, where) as cluster:
         chosen = [job for job in jobs(cluster.start() if cluster else None) if names is None or job.name in names]
-        weights = [{"sweep": 5, "run": 3, "cluster": 3}.get(job.name, 1) for job in chosen]
+        pairs = [(job, victim) for job in chosen for victim in job.victims]
         expected: dict[str, dict[str, bytes]] = {}
         seconds: dict[str, float] = {}
         wholes: dict[str, int] = {}  # results that a command keeps in all
@@ -374,10 +374,11 @@ def torture(
                 folders[job.name] = prepared(where)
             report(f"{job.name}: {seconds[job.name]:.1f} s when nobody kills it", flush=True)
         while counts.total() < kills:
-            (job,) = choice.choices(chosen, weights)
+            least = min(counts[f"{job.name}: {victim}"] for job, victim in pairs)  # none is left out
+            seldom = [(job, victim) for job, victim in pairs if counts[f"{job.name}: {victim}"] == least]
+            job, victim = choice.choice(seldom if choice.random() < 0.5 else pairs)
             if cluster:
                 cluster.start()
-            victim = choice.choice(job.victims)
             moment = Moment(choice.uniform(0.0, seconds[job.name]))
             if choice.random() < 0.5 and job.ends:
                 moment = Moment(choice.uniform(0.0, 0.5), choice.randint(1, wholes[job.name]))
