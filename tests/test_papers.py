@@ -123,6 +123,8 @@ def test_a_number_says_something_only_if_a_tenth_would_show():
     assert papers.told("holds", 1.02, 0.03) == "holds"
     assert papers.told("holds", 0.8, 0.3) == "cannot be told"
     assert papers.told("fails", 2.4, 0.3) == "fails"  # far off, however large the error
+    assert papers.told("holds", 1.9, 0.29) == "cannot be told"  # nothing holds by a wide error, least of all far off
+    assert papers.told("fails", 0.8, 0.3) == "cannot be told"
     assert papers.told("holds", 2.05, 0.05, expected=2.0, errors=4.0) == "holds"
 
 
