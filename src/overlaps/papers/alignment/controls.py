@@ -9,7 +9,8 @@ import numpy as np
 import overlaps as ov
 
 from ...data.two_classes import TwoClasses
-from ...giant_step import simulation
+from ...giant_step import neurons, prediction, simulation
+from ...giant_step.line import Line
 from ..ledger import Patch
 from . import deep_claims, gradient_claims, lemma_claims, printed, recall_claims, score_claims, setups, spread_claims
 from .paper import PAPER
@@ -161,16 +162,38 @@ def theorem_4_2_first_term(patch: Patch) -> None:
     patch(ov.giant_step, "solve", wrong)
 
 
+class WithoutScatter:
+    """Averages of a slope, of which the square is that of the mean."""
+
+    def __init__(self, line: Line) -> None:
+        self.line, self.slope = line, line.slope
+
+    def mean(self, mean, sd, of=None):
+        return self.line.mean(mean, sd) if of is None else of(self.line.mean(mean, sd))
+
+
+@PAPER.control("eq-79", "no noise of the gradient")
+def no_noise(patch: Patch) -> None:
+    def wrong(right, *args):
+        g, slope = right(*args)
+        return g, WithoutScatter(slope)
+
+    patch(neurons, "lines", wrong)
+    patch(ov.giant_step, "solve", lambda right, *args, **more: prediction.solve(*args, **more))
+
+
 @PAPER.control("note-4.4", "labels without their sign")
 def note_4_4(patch: Patch) -> None:
     patch(ov.giant_step, "gradient", lambda right, X, y, *rest: right(X, np.abs(y), *rest))
 
 
-@PAPER.control("growth-in-spread", "scores that grow as the spread, in theory and runs")
+@PAPER.control("growth-in-spread", "alignments of the classes in the order of falling spread, in theory and runs")
+@PAPER.control("identical-conditions", "alignments of the classes in the order of falling spread, in theory and runs")
 def growth_in_spread(patch: Patch) -> None:
     def wrong(right, *args):
-        spreads, theory, measured = right(*args)
-        return spreads, 1 / theory, 1 / measured
+        scores = right(*args)
+        theory, measured = (d | {"alignment": d["alignment"][..., ::-1]} for d in (scores.theory, scores.measured))
+        return scores._replace(theory=theory, measured=measured)
 
     patch(spread_claims, "spread_scores", wrong)
 
