@@ -86,8 +86,8 @@ def growth_in_spread(quick: bool) -> Measurement:
 @PAPER.claim(
     "identical-conditions",
     where="abstract",
-    statement="alignment and elasticity emerge under identical conditions; so they do with |beta.mu| (`growth`), but as "
-    "beta.Sigma beta grows elasticity grows while alignment falls, at eta = n^.25 and at n^.05",
+    statement="alignment and elasticity emerge under identical conditions; so they do with |beta.mu| (`growth`), but "
+    "as beta.Sigma beta grows elasticity grows while alignment falls, at eta = n^.25 and at n^.05",
     expected="fails",
 )
 def identical_conditions(quick: bool) -> Measurement:

@@ -87,7 +87,7 @@ def theorem42(quick: bool) -> Measurement:
     expected="holds corrected",
 )
 def eq79(quick: bool) -> Measurement:
-    """Measured elasticity over (79), l = 1, at a step too small to saturate: η = .2 n^.05, Data 3, e = .01, .1 and .5."""
+    """Measured elasticity over (79), l = 1, at a step too small to saturate, η = .2 n^.05, Data 3: e = .01 to .5."""
     off, notes = np.zeros(2), []
     ratio, error = 0.0, 0.0
     for e in (0.5, 0.01, 0.1):
