@@ -119,6 +119,34 @@ def test_verdicts_and_exit_codes(example, monkeypatch):
     assert run() == 1
 
 
+def test_claims_are_printed_as_they_are_done(example, monkeypatch, capsys, tmp_path):
+    """Each before the next is measured, by the command too; an interrupted record is shown first."""
+    from overlaps.cli import commands
+
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    paper, printed = papers.paper("example"), []
+
+    def listening(claim):
+        def measure(quick):
+            printed.append(capsys.readouterr().out)
+            return claim.measure(quick)
+
+        return dataclasses.replace(claim, measure=measure)
+
+    for name, claim in list(paper.claims.items()):
+        monkeypatch.setitem(paper.claims, name, listening(claim))
+    commands.verify("example")
+    assert all(f"ok  {name}: {name}" in out for name, out in zip(paper.claims, printed[1:], strict=False))
+    assert "holds:" not in printed[0] and capsys.readouterr().out.endswith("\n4 of 4 claims as recorded\n")
+    seen, record = [], tmp_path / "verdicts.json"
+    papers.verify("example", record=record, done=seen.append)
+    assert [row.claim.name for row in seen] == list(paper.claims)
+    record.write_text(record.read_text().replace('"complete": true', '"complete": false'))
+    again = []
+    papers.verify("example", record=record, done=again.append)
+    assert [row.measured for row in again] == [row.measured for row in seen] and len(printed) == 8
+
+
 def test_a_number_says_something_only_if_a_tenth_would_show():
     assert papers.told("holds", 1.02, 0.03) == "holds"
     assert papers.told("holds", 0.8, 0.3) == "cannot be told"
