@@ -199,13 +199,34 @@ def test_the_record_of_the_documentation_is_of_these_claims():
     """Measured in full: every claim, as it is stated now, with the recorded verdict."""
     about = json.loads(RECORD.read_text(encoding="utf-8"))
     rows = {(row["paper"], row["claim"]): row for row in about["claims"]}
-    assert about["complete"] and not about["quick"] and about["as_recorded"] and about["versions"]["overlaps"]
+    assert about["complete"] and not about["quick"] and about["as_recorded"]
     claims = {(handle, c.name): c for handle, p in papers.papers().items() for c in p.claims.values()}
     assert rows.keys() == claims.keys()
     for at, claim in claims.items():
         row = rows[at]
         assert (row["statement"], row["method"], row["where"]) == (claim.statement, claim.method, claim.where), at
-        assert row["recorded"] == row["found"] == claim.expected and row["date"], at
+        assert row["recorded"] == row["found"] == claim.expected and row["date"] and row["versions"], at
+
+
+def test_rows_of_another_statement_are_refused(tmp_path):
+    """A record is put together of full measurements of claims as they are stated now, which keep their versions."""
+    from benchmarks import verdict_pages
+
+    about = json.loads(RECORD.read_text(encoding="utf-8"))
+    same = json.loads(verdict_pages.merged(RECORD, []))
+    assert same["claims"] == about["claims"]
+    other = tmp_path / "other.json"
+    row = about["claims"][0] | {"value": 0.5, "date": "2030-01-01"}
+    write = lambda **more: other.write_text(json.dumps({"quick": False, "claims": [row | more]}))  # noqa: E731
+    write(versions="overlaps 9")
+    first = json.loads(verdict_pages.merged(RECORD, [other]))["claims"][0]
+    assert (first["value"], first["date"], first["versions"]) == (0.5, "2030-01-01", "overlaps 9")
+    write(statement="what it once said")
+    with pytest.raises(SystemExit, match=f"{row['claim']}: measured as it was stated before"):
+        verdict_pages.merged(RECORD, [other])
+    other.write_text(json.dumps({"quick": True, "claims": [row]}))
+    with pytest.raises(SystemExit, match="reduced sizes"):
+        verdict_pages.merged(RECORD, [other])
 
 
 def test_the_pages_of_papers_are_written_from_the_record():
