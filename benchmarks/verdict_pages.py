@@ -1,8 +1,9 @@
 """Tables of verdicts in the documentation: `python -m benchmarks.verdict_pages` writes them.
 
-They come from docs/papers/verify.json, the record of a full `overlaps verify --all --json FILE`; each of its rows has a
-date, and a digest of the code that measured it. What stands between two marks of a page is written anew, the rest is
-left as it is. With files as arguments their rows are taken into the record first, in place of those of the same claim.
+They come from docs/papers/verify.json, which is put together of full runs of `overlaps verify --json FILE`: with files
+as arguments their rows are taken in first, in place of those of the same claim. Each row keeps the date, the versions and
+the digest of the code that measured it, and a row of another statement or method than the claim has now is refused.
+What stands between two marks of a page is written anew, the rest is left as it is.
 """
 
 from __future__ import annotations
@@ -15,7 +16,6 @@ from typing import Any
 
 from overlaps.papers import Paper, papers
 from overlaps.papers.ledger import VERDICTS
-from overlaps.papers.verification import versions
 
 from .table import write_section
 
@@ -29,24 +29,40 @@ def rows(record: Path) -> dict[tuple[str, str], Row]:
     return {(row["paper"], row["claim"]): row for row in json.loads(record.read_text(encoding="utf-8"))["claims"]}
 
 
+STATED = ("where", "statement", "method")
+KEPT = (*STATED, "verdict", "value", "error", "note", "seconds", "date", "code", "versions")
+
+
+def measured(record: Path) -> dict[tuple[str, str], Row]:
+    """The rows of a record of full measurements, each with the versions that it was measured with."""
+    about = json.loads(record.read_text(encoding="utf-8"))
+    if about["quick"]:
+        raise SystemExit(f"{record} was measured at reduced sizes")
+    used = ", ".join(f"{name} {version}" for name, version in about.get("versions", {}).items())
+    return {at: {"versions": used} | row for at, row in rows(record).items()}
+
+
 def merged(record: Path, others: list[Path]) -> str:
     """A record of all claims of the ledger, with rows of other records in place of its own."""
-    found = rows(record) if record.exists() else {}
+    found = measured(record) if record.exists() else {}
     for other in others:
-        found |= rows(other)
-    claims = []
+        found |= measured(other)
+    claims, missing = [], []
     for handle, paper in papers().items():
         for name, claim in paper.claims.items():
             row = found.get((handle, name))
-            if row is None:
-                raise SystemExit(f"{handle} {name} has not been measured")
-            about = {"paper": handle, "claim": name, "where": claim.where, "statement": claim.statement}
-            about |= {"method": claim.method, "recorded": claim.expected, "found": row["verdict"]}
-            kept = ("verdict", "value", "error", "note", "seconds", "date", "code")
-            claims.append(about | {key: row[key] for key in kept})
+            if row is None or any(row[key] != getattr(claim, key) for key in STATED):
+                missing.append(
+                    f"{handle} {name}: {'not measured' if row is None else 'measured as it was stated before'}"
+                )
+                continue
+            about = {"paper": handle, "claim": name, "recorded": claim.expected, "found": row["verdict"]}
+            claims.append(about | {key: row[key] for key in KEPT})
+    if missing:
+        raise SystemExit("\n".join(missing))
     as_recorded = sum(row["recorded"] == row["found"] for row in claims)
     counts = {"claims": len(claims), **Counter(row["found"] for row in claims), "as recorded": as_recorded}
-    about = {"complete": True, "quick": False, "versions": versions(), "as_recorded": as_recorded == len(claims)}
+    about = {"complete": True, "quick": False, "as_recorded": as_recorded == len(claims)}
     return json.dumps(about | {"counts": counts, "claims": claims}, indent=1, ensure_ascii=False) + "\n"
 
 
@@ -69,36 +85,40 @@ def claims_table(paper: Paper, found: dict[tuple[str, str], Row]) -> str:
         controls = "; ".join(control.words for control in paper.controls[name])
         parts = [cell(claim.where), row["found"], number(row), *map(cell, (claim.statement, claim.method, controls))]
         lines.append(" | ".join([f"| `{name}`", *parts]) + " |")
-    said = len(paper.stated) + len(paper.unclaimed)
     lines += ["", "## Statements without a claim", ""]
-    lines.append(f"{said} statements were found in the paper, of which {len(paper.stated)} have a claim. The others:")
+    lines.append(
+        f"{len(paper.stated)} claims are about what the paper says. What has no claim is listed in "
+        f"{len(paper.unclaimed)} entries, of which one may stand for many equations:"
+    )
     lines += ["", "| where | statement | why it has none |", "|---|---|---|"]
     lines += (f"| {cell(each.where)} | {cell(each.statement)} | {each.why} |" for each in paper.unclaimed)
     return "\n".join(lines)
 
 
 def summary(found: dict[tuple[str, str], Row]) -> str:
-    """All papers: statements, claims and verdicts, as measured."""
-    heads = ["paper", "statements", "with a claim", "found here", *VERDICTS[:-1], "minutes"]
+    """All papers: claims on what they say, verdicts as measured, and entries of what has no claim."""
+    heads = ["paper", "claims on what it says", *VERDICTS[:-1], "found here", "entries without a claim", "minutes"]
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     for handle, paper in papers().items():
         mine = [found[handle, name] for name in paper.claims]
         count = Counter(row["found"] for row in mine)
         minutes = sum(row["seconds"] for row in mine) / 60
-        cells = [f"[{handle}](papers/{handle}.md)", len(paper.stated) + len(paper.unclaimed), len(paper.stated)]
-        cells += [count["found here"], *(count[verdict] for verdict in VERDICTS[:-1]), f"{minutes:.0f}"]
+        cells = [f"[{handle}](papers/{handle}.md)", len(paper.stated), *(count[each] for each in VERDICTS[:-1])]
+        cells += [len(paper.claims) - len(paper.stated), len(paper.unclaimed), f"{minutes:.0f}"]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     dates = sorted({row["date"] for row in found.values()})
     same = sum(row["found"] == row["recorded"] for row in found.values())
-    used = ", ".join(f"{name} {version}" for name, version in json.loads(RECORD.read_text())["versions"].items())
+    used = sorted({row["versions"] for row in found.values()})
     lines.append("")
-    lines.append(f"Measured in full on {' and '.join(dates)}: {same} of {len(found)} claims as recorded ({used}).")
+    lines.append(f"Measured in full on {' and '.join(dates)}: {same} of {len(found)} claims as recorded.")
     states = {(handle, row["code"]) for (handle, _), row in found.items()}
     if len(states) > len(papers()):
         lines.append(
-            f"The record is put together of several runs: papers and library were in {len(states)} states of "
-            f"their code, instead of {len(papers())}."
+            "The record is put together of several runs of `verify`, in which papers and library were in "
+            f"{len(states)} states of their code, where one run has {len(papers())}; every row was measured for the statement and by "
+            "the method that it shows, and has its own date, versions and digest of the code."
         )
+    lines.append(f"Versions: {'; '.join(used)}.")
     return "\n".join(lines)
 
 

@@ -119,10 +119,40 @@ def test_verdicts_and_exit_codes(example, monkeypatch):
     assert run() == 1
 
 
+def test_claims_are_printed_as_they_are_done(example, monkeypatch, capsys, tmp_path):
+    """Each before the next is measured, by the command too; an interrupted record is shown first."""
+    from overlaps.cli import commands
+
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    paper, printed = papers.paper("example"), []
+
+    def listening(claim):
+        def measure(quick):
+            printed.append(capsys.readouterr().out)
+            return claim.measure(quick)
+
+        return dataclasses.replace(claim, measure=measure)
+
+    for name, claim in list(paper.claims.items()):
+        monkeypatch.setitem(paper.claims, name, listening(claim))
+    commands.verify("example")
+    assert all(f"ok  {name}: {name}" in out for name, out in zip(paper.claims, printed[1:], strict=False))
+    assert "holds:" not in printed[0] and capsys.readouterr().out.endswith("\n4 of 4 claims as recorded\n")
+    seen, record = [], tmp_path / "verdicts.json"
+    papers.verify("example", record=record, done=seen.append)
+    assert [row.claim.name for row in seen] == list(paper.claims)
+    record.write_text(record.read_text().replace('"complete": true', '"complete": false'))
+    again = []
+    papers.verify("example", record=record, done=again.append)
+    assert [row.measured for row in again] == [row.measured for row in seen] and len(printed) == 8
+
+
 def test_a_number_says_something_only_if_a_tenth_would_show():
     assert papers.told("holds", 1.02, 0.03) == "holds"
     assert papers.told("holds", 0.8, 0.3) == "cannot be told"
     assert papers.told("fails", 2.4, 0.3) == "fails"  # far off, however large the error
+    assert papers.told("holds", 1.9, 0.29) == "cannot be told"  # nothing holds by a wide error, least of all far off
+    assert papers.told("fails", 0.8, 0.3) == "cannot be told"
     assert papers.told("holds", 2.05, 0.05, expected=2.0, errors=4.0) == "holds"
 
 
@@ -169,13 +199,34 @@ def test_the_record_of_the_documentation_is_of_these_claims():
     """Measured in full: every claim, as it is stated now, with the recorded verdict."""
     about = json.loads(RECORD.read_text(encoding="utf-8"))
     rows = {(row["paper"], row["claim"]): row for row in about["claims"]}
-    assert about["complete"] and not about["quick"] and about["as_recorded"] and about["versions"]["overlaps"]
+    assert about["complete"] and not about["quick"] and about["as_recorded"]
     claims = {(handle, c.name): c for handle, p in papers.papers().items() for c in p.claims.values()}
     assert rows.keys() == claims.keys()
     for at, claim in claims.items():
         row = rows[at]
         assert (row["statement"], row["method"], row["where"]) == (claim.statement, claim.method, claim.where), at
-        assert row["recorded"] == row["found"] == claim.expected and row["date"], at
+        assert row["recorded"] == row["found"] == claim.expected and row["date"] and row["versions"], at
+
+
+def test_rows_of_another_statement_are_refused(tmp_path):
+    """A record is put together of full measurements of claims as they are stated now, which keep their versions."""
+    from benchmarks import verdict_pages
+
+    about = json.loads(RECORD.read_text(encoding="utf-8"))
+    same = json.loads(verdict_pages.merged(RECORD, []))
+    assert same["claims"] == about["claims"]
+    other = tmp_path / "other.json"
+    row = about["claims"][0] | {"value": 0.5, "date": "2030-01-01"}
+    write = lambda **more: other.write_text(json.dumps({"quick": False, "claims": [row | more]}))  # noqa: E731
+    write(versions="overlaps 9")
+    first = json.loads(verdict_pages.merged(RECORD, [other]))["claims"][0]
+    assert (first["value"], first["date"], first["versions"]) == (0.5, "2030-01-01", "overlaps 9")
+    write(statement="what it once said")
+    with pytest.raises(SystemExit, match=f"{row['claim']}: measured as it was stated before"):
+        verdict_pages.merged(RECORD, [other])
+    other.write_text(json.dumps({"quick": True, "claims": [row]}))
+    with pytest.raises(SystemExit, match="reduced sizes"):
+        verdict_pages.merged(RECORD, [other])
 
 
 def test_the_pages_of_papers_are_written_from_the_record():

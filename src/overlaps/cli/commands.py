@@ -309,14 +309,22 @@ def verify(
     """Measure the claims of a paper, or of all; exit code 1 if a verdict contradicts the recorded one."""
     import os
 
+    from tqdm.auto import tqdm
+
     from ..interface.errors import InputError
     from ..papers import verify as measure
+    from ..papers.verification import Row
 
     if (handle is None) != all_papers:
         raise InputError("handle: expected a paper, or --all for all of them; `overlaps papers` lists them")
     handles = [] if handle is None else [handle]
-    report = measure(*handles, quick=quick, processes=os.cpu_count() or 1, record=json)
-    print(report)
+
+    def show(row: Row) -> None:
+        tqdm.write(f"{row.handle}: {row!r}" if all_papers else repr(row))  # above the bar, if there is one
+        sys.stdout.flush()
+
+    report = measure(*handles, quick=quick, processes=os.cpu_count() or 1, record=json, done=show)
+    print(f"\n{report.conclusion()}")
     if json is not None:
         print(f"verdicts: {json}")
     if report.wrong or (strict and (report.not_measured or report.undecided)):

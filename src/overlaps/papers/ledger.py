@@ -89,13 +89,14 @@ def verdict(as_printed: float, corrected: float, tolerance: float) -> str:
 def told(judged: str, value: float, error: float, expected: float = 1.0, errors: float = 3.0) -> str:
     """A verdict on a number, or that it cannot be told.
 
-    A number within so many `errors` of what is `expected` says nothing if one that is wrong by a tenth would be as near
-    half of the time.
+    So many `errors` wider than a tenth of what is `expected` say nothing for a claim, wherever the number is, and
+    nothing against it unless the number is outside of them.
     """
     value, error = number("value", value), number("error", error, least=0)
     expected, errors = number("expected", expected), number("errors", errors, least=0)
     near = abs(value - expected) <= errors * error
-    return UNDECIDED if near and errors * error > POWER * abs(expected) else judged
+    wide = errors * error > POWER * abs(expected)
+    return UNDECIDED if wide and (near or judged != "fails") else judged
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import os
 import platform
 import time as clock
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -159,14 +159,9 @@ class Report:
         }
         return json.dumps(about, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
-    def __repr__(self) -> str:
-        lines: list[str] = []
-        for handle in self.handles:
-            rows = [row for row in self.rows if row.handle == handle]
-            lines += [f"{handle}: {paper(handle).title}", *map(repr, rows)]
-            lines.append(f"{sum(row.as_recorded for row in rows)} of {len(rows)} claims as recorded")
-        if len(self.handles) > 1:
-            lines += ["", self.summary()]
+    def conclusion(self) -> str:
+        """How many claims are as recorded, and which were not measured or cannot be told."""
+        lines = [self._count(handle) for handle in self.handles] if len(self.handles) == 1 else [self.summary()]
         if self.not_measured:
             lines += ["", f"not measured ({len(self.not_measured)}):"]
             lines += (f"  {row.handle} {row.claim.name}: {row.trouble.words}" for row in self.not_measured)
@@ -174,6 +169,18 @@ class Report:
             lines += ["", f"cannot be told by this measurement ({len(self.undecided)}), which is no contradiction:"]
             lines += (f"  {row.handle} {row.claim.name}: recorded {row.claim.expected}" for row in self.undecided)
         return "\n".join(lines)
+
+    def _count(self, handle: str) -> str:
+        rows = [row for row in self.rows if row.handle == handle]
+        return f"{sum(row.as_recorded for row in rows)} of {len(rows)} claims as recorded"
+
+    def __repr__(self) -> str:
+        lines: list[str] = []
+        for handle in self.handles:
+            rows = [row for row in self.rows if row.handle == handle]
+            lines += [f"{handle}: {paper(handle).title}", *map(repr, rows)]
+            lines += [self._count(handle)] if len(self.handles) > 1 else []
+        return "\n".join([*lines, *([""] if len(self.handles) > 1 else []), self.conclusion()])
 
 
 def versions() -> dict[str, str]:
@@ -190,7 +197,11 @@ def _counts(rows: Sequence[Row]) -> dict[str, int]:
 
 
 def verify(
-    *handles: str, quick: bool = False, processes: int = 1, record: str | os.PathLike[str] | None = None
+    *handles: str,
+    quick: bool = False,
+    processes: int = 1,
+    record: str | os.PathLike[str] | None = None,
+    done: Callable[[Row], None] = lambda row: None,
 ) -> Report:
     """Measure every claim of these papers, or of all; one that cannot be measured does not keep the others from it.
 
@@ -202,19 +213,18 @@ def verify(
         which must then be guarded by ``if __name__ == "__main__"``.
     record: file that has the report as JSON, written anew with each claim; one that was not completed is gone on with:
         what the same code has measured at the same sizes is not measured again.
+    done: called with each claim as it is measured, and at the beginning with those of an interrupted record.
     """
 
     chosen = [paper(handle) for handle in handles] or list(papers().values())
     path = None if record is None else Path(record)
     found = {} if path is None else _kept(path, chosen, quick)
 
+    def row(handle: str, name: str) -> Row:
+        return Row(handle, paper(handle).claims[name], *found[handle, name])
+
     def report(complete: bool) -> Report:
-        rows = (
-            Row(p.handle, claim, *found[p.handle, claim.name])
-            for p in chosen
-            for claim in p.claims.values()
-            if (p.handle, claim.name) in found
-        )
+        rows = (row(p.handle, name) for p in chosen for name in p.claims if (p.handle, name) in found)
         return Report(tuple(rows), quick, complete)
 
     def keep(complete: bool) -> None:
@@ -237,12 +247,15 @@ def verify(
 
     shown = bar(count, ", ".join(handles) or "papers", "claim", initial=count - missing)
     keep(complete=False)
+    for known in report(complete=False).rows:
+        done(known)
     with keeping(what_is_kept), shown:
         begin = lambda task: shown.set_postfix_str(f"{task[0]} {task[1]}")  # noqa: E731
         for (handle, name, _), outcome in one_by_one(list(lists.values()), _measure, processes, begin):
             found[handle, name] = outcome or (None, DIED, 0.0, _today())
             keep(complete=False)
             shown.update()
+            done(row(handle, name))
     keep(complete=True)
     return report(complete=True)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 import overlaps as ov
@@ -57,3 +59,10 @@ def hermite_product() -> float:
 @PAPER.pin("rotations", number=0.17724785)
 def rotation() -> float:
     return float(printed.rotation(MATRIX, 0.4)[0] @ [1.0, 2.0, 3.0])
+
+
+@PAPER.pin("theorem-H.5", "theorem-H.10", number=-1.0)
+def first_degree_that_is_not_exact() -> float:
+    """x^40 of a rule of 20 nodes falls short of 39!! by 20!."""
+    exact = float(np.prod(np.arange(1.0, 40.0, 2.0)))
+    return float(printed.average(lambda x, y: x**40, np.eye(2)) - exact) / math.factorial(20)

@@ -53,12 +53,6 @@ PAPER.no_claim(
 )
 
 PAPER.no_claim(
-    "abstract",
-    "alignment and elasticity emerge under identical conditions",
-    "`together` and `growth-in-spread` judge the two halves: both grow with |beta.mu|, and not both with the spread",
-)
-
-PAPER.no_claim(
     "section 5, Recall@1 grows with the similarity",
     "clusters of unseen classes near the training data are better",
     "`recall-phases` and `recall-rotations` judge it where numbers are said",

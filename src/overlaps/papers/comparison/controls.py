@@ -15,10 +15,14 @@ from .paper import PAPER
 from .refinement_claims import LEVEL
 
 
-@PAPER.control("claim-1", "variances five times as large")
-@PAPER.control("relu-continuation", "variances five times as large")
+@PAPER.control("claim-1", "variances two and a half times as large, which a quick measurement can tell")
 def claim_1(patch: Patch) -> None:
-    patch(ov.full_batch, "continued", lambda right, *args, **more: 5 * right(*args, **more))
+    patch(ov.full_batch, "continued", lambda right, *args, **more: 2.5 * right(*args, **more))
+
+
+@PAPER.control("relu-continuation", "variances larger by a tenth")
+def relu_continuation(patch: Patch) -> None:
+    patch(ov.full_batch, "continued", lambda right, *args, **more: 1.1 * right(*args, **more))
 
 
 @PAPER.control("relu-remark", "soft ReLU in place of ReLU")
@@ -35,11 +39,11 @@ def iterations(patch: Patch) -> None:
     patch(refinement_claims, "one_pass", wrong)
 
 
-@PAPER.control("fluctuations", "variances larger by three tenths")
+@PAPER.control("fluctuations", "variances larger by a tenth")
 def fluctuations(patch: Patch) -> None:
     def wrong(right, *args):
         found = right(*args).copy()
-        found["variance_training_error"] = 1.3 * found["variance_training_error"]
+        found["variance_training_error"] = 1.1 * found["variance_training_error"]
         return found
 
     patch(refinement_claims, "predicted", wrong)

@@ -47,9 +47,9 @@ def variance_t(patch: Patch) -> None:
     patch(formula_claims, "teacher_moments", lambda right, *args: 1.1 * right(*args))
 
 
-@PAPER.control("linear-transition", "an exponent larger by three tenths")
+@PAPER.control("linear-transition", "an exponent less by a tenth")
 def linear_transition(patch: Patch) -> None:
-    patch(ov.laws, "time_exponent", lambda right, beta: 1.3 * right(beta))
+    patch(ov.laws, "time_exponent", lambda right, beta: 0.9 * right(beta))
 
 
 @PAPER.control("time-exponent-linear", "an exponent larger by a tenth")
@@ -82,9 +82,9 @@ def data_spectrum(patch: Patch) -> None:
     patch(linear_claims, "images", lambda right: ("CIFAR-5m", right()[1]))
 
 
-@PAPER.control("erf-transition", "a power of time larger by .2")
+@PAPER.control("erf-transition", "a power of time larger by a fifth")
 def erf_transition(patch: Patch) -> None:
-    patch(late_claims, "specialised", lambda right, levels, beta, t: right(levels, beta, t) * t**-0.2)
+    patch(late_claims, "specialised", lambda right, levels, beta, t: right(levels, beta, t) * t**-0.1)
 
 
 @PAPER.control("time-exponent-erf", "an exponent larger by a tenth")

@@ -6,6 +6,7 @@ import numpy as np
 
 import overlaps as ov
 
+from ...laws.linear import modes
 from . import printed
 from .model import committee
 from .paper import PAPER
@@ -215,3 +216,36 @@ def eq117() -> float:
 @PAPER.pin("eq95", number=3.5972634)
 def eq95() -> float:
     return float(printed.eq95(TEACHERS)[0] @ [1.0, 2.0, 3.0]) + 10 * printed.eq95(TEACHERS)[1]
+
+
+# Numbers of independent routes: exp(A t) of the matrix A = −2 η ω + η² ω (φ ω)ᵀ of the levels' distances, the gamma
+# function of the standard library, and averages of slopes on 80 × 80 nodes.
+LATE, SHARES = (0.0, 0.1, 5.0, 60.0), (1.0, 1.0, 100.0, 1e5)
+
+
+@PAPER.pin("eq6", "feature-exponent", number=1.0906155)
+def unequal_distances() -> float:
+    omega, phi = np.array(SPECTRUM.eigenvalues), np.array(SPECTRUM.fractions)
+    return float(modes(omega, phi, 0.4, 1 + 0.3 * np.arange(7), 0.0)([0.0, 0.7, 5.0]).sum())
+
+
+@PAPER.pin("eq6", "finite-rate", number=6.877350348555357)
+def late_errors() -> float:
+    return float(ov.laws.linear_error(SPECTRUM, 0.4, LATE, distance=1.3) @ SHARES)
+
+
+@PAPER.pin("eq6", number=6.877350348555357)
+def late_modes() -> float:
+    return float(ov.laws.linear_modes(SPECTRUM, 0.4, distance=1.3)(LATE) @ SHARES)
+
+
+@PAPER.pin("linear-transition", "time-exponent-linear", number=107.91735)
+def times_of_decay() -> float:
+    return float(np.dot(ov.laws.window(SPECTRUM, 0.3), [1.0, 10.0, 100.0]))
+
+
+@PAPER.pin("eq17", number=0.0078894657)
+def slopes_of_teachers() -> float:
+    problem = committee(3, 0.6, 0.2, students=3, teachers=3, first_order=True)
+    apart = np.array([[0.03, 0.01, -0.02], [0.01, 0.05, 0.015], [-0.02, 0.015, 0.04]])
+    return float(ov.laws.near_error(problem, TEACHERS + apart, TEACHERS, TEACHERS, order=1))

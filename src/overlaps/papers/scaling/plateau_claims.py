@@ -228,24 +228,30 @@ def plateau_shortens(quick: bool) -> Measurement:
     "escape-scaling",
     where="section 5.1.2, after eq. (15), figure 5",
     statement="for large M and L the escape time goes as M^2/(eta L), as figure 5 shows; for the drawn teachers of the "
-    "figure it goes as 1/L, but as M^1.2: unequal rows speed the escape; M^2 is that of rows made equal, (15)",
+    "figure it goes as 1/L, but about as M, M^.9: unequal rows speed the escape; M^2 is that of rows made equal, (15)",
     expected="fails",
 )
 def escape_scaling(quick: bool) -> Measurement:
-    """Power of M in τ of drawn teachers, M = 6 to 40, L = N = 512, β = .25; of L, 25 to 500; and both of equal rows."""
+    """Power of M in τ of drawn teachers, M = 6 to 40, L = N = 512, β = .25, of L, 25 to 500; τ of the equations, M = 6.
+
+    And both powers for equal rows.
+    """
     draws, units, levels = 6 if quick else 40, (6, 10, 20, 40), (25, 100, 500)
     in_M = power(units, *np.transpose([mean(drawn_escapes(M, 512, 512, draws)) for M in units]))
     in_L = power(levels, *np.transpose([mean(drawn_escapes(6, L, 500, draws)) for L in levels]))
     equal = [ov.laws.plateau(_first_order(M, 512)).escape_time for M in units]
     many = [ov.laws.plateau(_first_order(M, 64)).escape_time for M in (100, 400)]
     far = [ov.laws.plateau(_first_order(6, L)).escape_time for L in (10_000, 100_000)]
-    holds = abs(in_M.value - 2) < 0.2 and abs(in_L.value + 1) < 0.1
+    as_said = abs(in_M.value - 2) < 0.2 and abs(in_L.value + 1) < 0.1
+    solved = solved_escape(6, 512)
+    judged = UNDECIDED if abs(solved - 1) > 0.02 else "holds" if as_said else "fails"
     note = (
         f"power of M, 2 said; of L {in_L.value:.2f} ± {in_L.error:.2f}, -1 said; with equal rows M^"
         f"{power(units, equal).value:.2f}, M = 100 to 400 M^{np.log(many[1] / many[0]) / np.log(4):.2f}, L = 10^4 to "
-        f"10^5 L^{np.log10(far[1] / far[0]):.2f}"
+        f"10^5 L^{np.log10(far[1] / far[0]):.2f}; "
+        f"growth rate of the solved equations x tau, M = 6, L = 512: {solved:.4f}"
     )
-    return Measurement("holds" if holds else "fails", *in_M, note)
+    return Measurement(judged, *in_M, note)
 
 
 def drawn_escapes(units: int, levels: int, size: int, draws: int) -> Array:
@@ -253,6 +259,16 @@ def drawn_escapes(units: int, levels: int, size: int, draws: int) -> Array:
     problem = _first_order(units, levels)
     laws = [ov.laws.plateau(problem, ov.draw(problem, size, seed=seed).T) for seed in range(draws)]
     return RATE * np.array([law.escape_time for law in laws])
+
+
+def solved_escape(units: int, levels: int) -> float:
+    """Growth rate of the specialisation for a drawn teacher, by the equations, times τ of the law."""
+    problem = _first_order(units, levels)
+    T = ov.draw(problem, levels, seed=0).T
+    law = ov.laws.plateau(problem, T)
+    times = np.linspace(0, 6, 13) * law.escape_time  # by four τ the fastest direction has outgrown the others
+    late = law.specialisation(ov.solve(problem, leaving(problem, T), times).data["R"].values[0, 8:])
+    return law.escape_time * float(np.polyfit(times[8:], np.log(late), 1)[0])
 
 
 @PAPER.claim(
