@@ -1,8 +1,8 @@
 """Tables of verdicts in the documentation: `python -m benchmarks.verdict_pages` writes them.
 
-They come from docs/papers/verify.json, the record of a full `overlaps verify --all --json FILE`; each of its rows has a
-date, and a digest of the code that measured it. What stands between two marks of a page is written anew, the rest is
-left as it is. With files as arguments their rows are taken into the record first, in place of those of the same claim.
+They come from src/overlaps/papers/verify.json, the record of a full `overlaps verify --all --json FILE`; each of its
+rows has a date, and a digest of the code that measured it. What stands between two marks of a page is written anew, the
+rest is left as it is. With files as arguments their rows are taken into the record first, in place of those of the same claim.
 """
 
 from __future__ import annotations
@@ -11,29 +11,22 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from overlaps.papers import Paper, papers
 from overlaps.papers.ledger import VERDICTS
+from overlaps.papers.record import RECORD, Row, measured, recorded
 from overlaps.papers.verification import versions
 
 from .table import write_section
 
 DOCS = Path(__file__).parents[1] / "docs"
-RECORD = DOCS / "papers" / "verify.json"
-Row = dict[str, Any]
-
-
-def rows(record: Path) -> dict[tuple[str, str], Row]:
-    """The rows of a record by paper and claim."""
-    return {(row["paper"], row["claim"]): row for row in json.loads(record.read_text(encoding="utf-8"))["claims"]}
 
 
 def merged(record: Path, others: list[Path]) -> str:
     """A record of all claims of the ledger, with rows of other records in place of its own."""
-    found = rows(record) if record.exists() else {}
+    found = recorded(record) if record.exists() else {}
     for other in others:
-        found |= rows(other)
+        found |= recorded(other)
     claims = []
     for handle, paper in papers().items():
         for name, claim in paper.claims.items():
@@ -55,11 +48,6 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;").replace("*", "\\*").replace("_", "\\_")
 
 
-def number(row: Row) -> str:
-    """A number and its error, with as many digits as the error has."""
-    return f"{row['value']:.4g} ± {row['error']:.1g}"
-
-
 def claims_table(paper: Paper, found: dict[tuple[str, str], Row]) -> str:
     """Claims, and statements without one."""
     lines = ["| claim | where | verdict | number ± error | what it says | what is measured | control |"]
@@ -67,7 +55,7 @@ def claims_table(paper: Paper, found: dict[tuple[str, str], Row]) -> str:
     for name, claim in paper.claims.items():
         row = found[paper.handle, name]
         controls = "; ".join(control.words for control in paper.controls[name])
-        parts = [cell(claim.where), row["found"], number(row), *map(cell, (claim.statement, claim.method, controls))]
+        parts = [cell(claim.where), row["found"], measured(row), *map(cell, (claim.statement, claim.method, controls))]
         lines.append(" | ".join([f"| `{name}`", *parts]) + " |")
     said = len(paper.stated) + len(paper.unclaimed)
     lines += ["", "## Statements without a claim", ""]
@@ -105,7 +93,7 @@ def summary(found: dict[tuple[str, str], Row]) -> str:
 def main(arguments: list[str]) -> int:
     """Take in records, and write the pages."""
     RECORD.write_text(merged(RECORD, [Path(each) for each in arguments]), encoding="utf-8")
-    found = rows(RECORD)
+    found = recorded()
     write_section(DOCS / "papers.md", "verdicts", f"\n{summary(found)}\n\n")
     for handle, paper in papers().items():
         write_section(DOCS / "papers" / f"{handle}.md", "verdicts", f"\n{claims_table(paper, found)}\n\n")
