@@ -1,9 +1,9 @@
 """Tables of verdicts in the documentation: `python -m benchmarks.verdict_pages` writes them.
 
-They come from docs/papers/verify.json, which is put together of full runs of `overlaps verify --json FILE`: with files
-as arguments their rows are taken in first, in place of those of the same claim. Each row keeps the date, the versions and
-the digest of the code that measured it, and a row of another statement or method than the claim has now is refused.
-What stands between two marks of a page is written anew, the rest is left as it is.
+They come from src/overlaps/papers/verify.json, which is put together of full runs of `overlaps verify --json FILE`: with
+files as arguments their rows are taken in first, in place of those of the same claim. Each row keeps the date, the
+versions and the digest of the code that measured it, and a row of another statement or method than the claim has now is
+refused. What stands between two marks of a page is written anew, the rest is left as it is.
 """
 
 from __future__ import annotations
@@ -12,41 +12,34 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from overlaps.papers import Paper, papers
 from overlaps.papers.ledger import VERDICTS
+from overlaps.papers.record import RECORD, Row, measured, recorded
 
 from .table import write_section
 
 DOCS = Path(__file__).parents[1] / "docs"
-RECORD = DOCS / "papers" / "verify.json"
-Row = dict[str, Any]
-
-
-def rows(record: Path) -> dict[tuple[str, str], Row]:
-    """The rows of a record by paper and claim."""
-    return {(row["paper"], row["claim"]): row for row in json.loads(record.read_text(encoding="utf-8"))["claims"]}
 
 
 STATED = ("where", "statement", "method")
 KEPT = (*STATED, "verdict", "value", "error", "note", "seconds", "date", "code", "versions")
 
 
-def measured(record: Path) -> dict[tuple[str, str], Row]:
+def in_full(record: Path) -> dict[tuple[str, str], Row]:
     """The rows of a record of full measurements, each with the versions that it was measured with."""
     about = json.loads(record.read_text(encoding="utf-8"))
     if about["quick"]:
         raise SystemExit(f"{record} was measured at reduced sizes")
     used = ", ".join(f"{name} {version}" for name, version in about.get("versions", {}).items())
-    return {at: {"versions": used} | row for at, row in rows(record).items()}
+    return {at: {"versions": used} | row for at, row in recorded(record).items()}
 
 
 def merged(record: Path, others: list[Path]) -> str:
     """A record of all claims of the ledger, with rows of other records in place of its own."""
-    found = measured(record) if record.exists() else {}
+    found = in_full(record) if record.exists() else {}
     for other in others:
-        found |= measured(other)
+        found |= in_full(other)
     claims, missing = [], []
     for handle, paper in papers().items():
         for name, claim in paper.claims.items():
@@ -71,11 +64,6 @@ def cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace(">", "&gt;").replace("*", "\\*").replace("_", "\\_")
 
 
-def number(row: Row) -> str:
-    """A number and its error, with as many digits as the error has."""
-    return f"{row['value']:.4g} ± {row['error']:.1g}"
-
-
 def claims_table(paper: Paper, found: dict[tuple[str, str], Row]) -> str:
     """Claims, and statements without one."""
     lines = ["| claim | where | verdict | number ± error | what it says | what is measured | control |"]
@@ -83,7 +71,7 @@ def claims_table(paper: Paper, found: dict[tuple[str, str], Row]) -> str:
     for name, claim in paper.claims.items():
         row = found[paper.handle, name]
         controls = "; ".join(control.words for control in paper.controls[name])
-        parts = [cell(claim.where), row["found"], number(row), *map(cell, (claim.statement, claim.method, controls))]
+        parts = [cell(claim.where), row["found"], measured(row), *map(cell, (claim.statement, claim.method, controls))]
         lines.append(" | ".join([f"| `{name}`", *parts]) + " |")
     lines += ["", "## Statements without a claim", ""]
     lines.append(
@@ -125,7 +113,7 @@ def summary(found: dict[tuple[str, str], Row]) -> str:
 def main(arguments: list[str]) -> int:
     """Take in records, and write the pages."""
     RECORD.write_text(merged(RECORD, [Path(each) for each in arguments]), encoding="utf-8")
-    found = rows(RECORD)
+    found = recorded()
     write_section(DOCS / "papers.md", "verdicts", f"\n{summary(found)}\n\n")
     for handle, paper in papers().items():
         write_section(DOCS / "papers" / f"{handle}.md", "verdicts", f"\n{claims_table(paper, found)}\n\n")

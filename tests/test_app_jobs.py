@@ -113,7 +113,7 @@ def test_what_nobody_wishes_is_dropped(jobs: Jobs, monkeypatch) -> None:
 
 
 def test_only_so_many_wait(jobs: Jobs, monkeypatch) -> None:
-    monkeypatch.setattr(module, "WAITING", 2)
+    monkeypatch.setattr(module, "LONGEST", 2)
     ask(jobs, "a", slow, 0.5)
     time.sleep(0.1)
     found = [ask(jobs, f"visitor {i}", slow, 0.1 + i * 0.01) for i in range(6)]

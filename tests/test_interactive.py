@@ -78,7 +78,31 @@ def test_forecasts_have_their_figures() -> None:
 
 def test_spectrum_has_edges_and_outliers() -> None:
     figure = interactive.spectrum(np.linspace(0, 1, 50), (0.0, 0.8), [1.2, 1.5])
-    assert len(figure.layout.shapes) == 3 and len(figure.data[0].x) == 50
+    bars, bulk, predicted = figure.data
+    assert sum(bars.y) == 50 and set(bulk.x) == {0.0, 0.8}
+    assert np.isclose(np.array(predicted.x)[[0, 3]], [1.2, 1.5]).all()
+    assert [trace.name for trace in figure.data] == ["eigenvalues", "predicted bulk", "predicted outliers"]
+    assert [note.text for note in figure.layout.annotations] == ["1.2", "1.5"]  # all of them, on no tick
+
+
+def test_few_decades_are_labelled_between_too(scales) -> None:
+    layout = interactive.trajectory(scales).layout
+    assert layout.xaxis.dtick == "D2" and layout.yaxis.dtick == "D2" and layout.xaxis.tickformat == "~g"
+    x = np.geomspace(1e-6, 1e6, 50)
+    assert interactive.eigenvalues(x).layout.yaxis.dtick == 2  # every second decade, as a power of ten
+
+
+def test_a_range_of_numbers_is_one_scale_of_colours_and_times_are_logarithmic() -> None:
+    net = ov.Committee(1, "linear")
+    problem = ov.Problem(data=ov.GaussianInputs(), teacher=net, student=net, algorithm=ov.OnlineSGD(0.1))
+    grid = {"algorithm.rate": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6]}
+    times = ov.logtimes(0.1, 10, 6)
+    data = ov.sweep(problem, grid, times=times, size=50, scales=["macro"], progress=False).data
+    figure = interactive.sweep(data, "time", color="rate")
+    drawn = lines(figure)
+    assert figure.layout.xaxis.type == "log" and min(drawn[0].x) > 0
+    assert not any(line.showlegend for line in drawn) and len({line.line.color for line in drawn}) == 6
+    assert figure.data[-1].marker.colorbar.title.text == "rate"
 
 
 def test_long_lines_are_thinned_evenly() -> None:

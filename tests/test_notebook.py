@@ -10,6 +10,7 @@ from PIL import Image
 import overlaps as ov
 from browser import browsing, complaints, requests
 from notebooks import shown
+from overlaps.plot.log_axes import label
 from overlaps.plot.notebook import card
 
 
@@ -24,13 +25,29 @@ def test_every_result_shows_itself(macro) -> None:
     """Forecasts of rows and sweeps do in the tests that make them anyway."""
     meso = ov.sample(macro.problem, macro.start, macro.time, runs=4, seed=0, progress=False)
     verdict = ov.compare(macro, meso, finite_size=False, progress=False)
-    for thing in (macro.start, macro, meso, verdict, ov.forecast(ov.PowerLaw(9, 1.0))):
+    for thing in (macro.problem, macro.start, macro, meso, verdict, ov.forecast(ov.PowerLaw(9, 1.0))):
         assert "<img" in shown(thing), type(thing)
     assert "student 2 x erf" in shown(macro.problem)
     figure = verdict.plot("R", interactive=True)
     assert sum(trace.mode == "lines" for trace in figure.data) == 8 and verdict.verdict in figure.layout.title.text
     with pytest.raises(ov.InputError, match="axes are for matplotlib"):
         verdict.plot("R", plt.gca(), interactive=True)
+
+
+@pytest.mark.parametrize("limits", [(0.03, 0.9), (1.0, 50.0), (1e-3, 1e3), (1e-9, 1e5)])
+def test_logarithmic_axes_are_labelled_in_one_size(limits: tuple[float, float]) -> None:
+    """Decades, and of few decades 2 and 5; a small picture makes all labels as small."""
+    figure, ax = plt.subplots()
+    ax.plot([1, 2], limits)
+    ax.set(yscale="log", ylim=limits)
+    label(ax)
+    figure.canvas.draw()
+    assert not any(text.get_text() for text in ax.get_yticklabels(which="minor"))
+    inside = [text.get_text() for text in ax.get_yticklabels() if limits[0] <= text.get_position()[1] <= limits[1]]
+    assert len(inside) > 2 and all(inside)
+    if limits[1] / limits[0] <= 100:
+        assert {word.strip("0.")[:1] for word in inside} == {"1", "2", "5"}
+    plt.close(figure)
 
 
 def test_text_is_escaped() -> None:

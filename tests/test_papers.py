@@ -10,6 +10,7 @@ import pytest
 
 import overlaps as ov
 from overlaps import papers
+from overlaps.papers.record import RECORD, recorded
 
 
 def test_figures_are_in_the_order_of_print():
@@ -192,7 +193,7 @@ def test_printed_formulas_are_pinned(handle):
     assert {name for name in printed if name.startswith(("eq", "lemma"))} - corrected <= called
 
 
-RECORD = Path(__file__).parents[1] / "docs" / "papers" / "verify.json"
+DOCS = Path(__file__).parents[1] / "docs"
 
 
 def test_the_record_of_the_documentation_is_of_these_claims():
@@ -233,10 +234,10 @@ def test_the_pages_of_papers_are_written_from_the_record():
     """`python -m benchmarks.verdict_pages` writes them again."""
     from benchmarks import verdict_pages
 
-    found = verdict_pages.rows(RECORD)
-    assert verdict_pages.summary(found) in (RECORD.parents[1] / "papers.md").read_text(encoding="utf-8")
+    found = recorded()
+    assert verdict_pages.summary(found) in (DOCS / "papers.md").read_text(encoding="utf-8")
     for handle, each in papers.papers().items():
-        page = (RECORD.parent / f"{handle}.md").read_text(encoding="utf-8")
+        page = (DOCS / "papers" / f"{handle}.md").read_text(encoding="utf-8")
         assert verdict_pages.claims_table(each, found) in page
         assert all(one.where and one.statement and one.why for one in each.unclaimed) and each.unclaimed
 

@@ -42,10 +42,13 @@ class Waiting:
     def __init__(self) -> None:
         self.began: list[float] = []  # compilations within compilations
         self.seconds, self.told = 0.0, False
+        self.listener: Callable[[], object] | None = None  # called when a compilation begins
 
     def begin(self) -> None:
         """A function is not kept, and is compiled now."""
         self.began.append(clock.perf_counter())
+        if self.listener is not None:
+            self.listener()
         self._tell()
 
     def end(self) -> None:

@@ -12,7 +12,7 @@ import json
 import re
 import time as clock
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -30,16 +30,22 @@ from .panels import colours
 from .workers import DIED, Task, Trouble, one_by_one
 
 if TYPE_CHECKING:
-    import xarray as xr
-    from matplotlib.figure import Figure as Picture
+    pass
 
 
 def draw_figure(
-    handle: str, figure: str, out: Path, *, quick: bool = False, data: Path | None = None
+    handle: str,
+    figure: str,
+    out: Path,
+    *,
+    quick: bool = False,
+    data: Path | None = None,
+    numbers: Mapping[str, float] | None = None,
 ) -> tuple[Path, Path]:
     """Draw a figure into the new folder `out`; returns the paths of picture and data.
 
-    `data` is a user's file for the figures that draw one.
+    `data` is a user's file for the figures that draw one; `numbers` stand in place of parameters of the paper, for the
+    figures that name some in their `limits`.
     """
     import matplotlib.pyplot as plt
 
@@ -50,20 +56,17 @@ def draw_figure(
     if data is not None and not made.takes_data:
         able = ", ".join(f.name for f in chosen.values() if f.takes_data) or "none"
         raise InputError(f"data: {figure} of {handle} draws no data of yours (those that do: {able})")
+    made.allowed(numbers or {})
     if out.exists():
         new_folder("out", out)  # refused before computing, and made only once there is something to keep
     with colours():
-        picture, values = _drawn(made, quick, data)
+        picture, values = made.draw(quick, numbers, data)
         new_folder("out", out)
         paths = out / f"{handle}-{figure}.png", out / f"{handle}-{figure}.nc"
         files.write_picture(paths[0], picture, dpi=150)
     plt.close(picture)
     files.write_dataset(paths[1], values)
     return paths
-
-
-def _drawn(figure: PaperFigure, quick: bool, data: Path | None = None) -> tuple[Picture, xr.Dataset]:
-    return figure.make(quick, data) if figure.takes_data else figure.make(quick)
 
 
 @dataclass(frozen=True)
@@ -163,7 +166,7 @@ def _draw(handle: str, name: str, code: str, folder: Path, quick: bool) -> Troub
     picture, record = (folder / f"{handle}-{name}.{kind}" for kind in ("webp", "json"))
     try:
         with colours(), without_bars():  # the gallery has one
-            made = _drawn(figure, quick)[0]
+            made = figure.draw(quick)[0]
             files.write_picture(picture, made, dpi=120, pil_kwargs={"quality": 80, "method": 6})
     except Exception as error:  # whatever is wrong with one figure, the others are drawn
         return Trouble.of(error)

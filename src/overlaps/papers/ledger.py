@@ -5,7 +5,8 @@ its modules registers
 
 - figures: ``@PAPER.figure("fig1", "caption", claims=("name",))`` on a function ``(quick) -> (matplotlib Figure,
   xarray.Dataset)``; with ``takes_data=True`` on a function ``(quick, data)`` that draws a user's data file, or a
-  shipped set if it is None; `claims` are those that the figure shows,
+  shipped set if it is None; `claims` are those that the figure shows; `limits` name keyword arguments of the function,
+  parameters of the paper by default, that may be set to other numbers,
 - claims: ``@PAPER.claim("name", where="eq. (3)", statement="...", expected="holds")`` on a function ``(quick) ->
   Measurement``; `where` is the place of the paper that is judged,
 - pins: ``@PAPER.pin("name", ..., number=0.5)`` on a function ``() -> number``, a formula as printed at given numbers: a
@@ -25,12 +26,13 @@ A claim is judged where the paper makes it, and then at its limit. Its recorded 
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ..interface.checks import checked, number
+from ..interface.checks import checked, number, whole
 from ..interface.errors import InputError, unknown
 
 if TYPE_CHECKING:
@@ -133,13 +135,40 @@ class Unclaimed:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure with the paper's parameters."""
+    """A figure with the paper's parameters, of which those in `limits` may be set between their least and most."""
 
     name: str
     caption: str
     make: Callable[..., tuple[Picture, xr.Dataset]]
     claims: tuple[str, ...] = ()
     takes_data: bool = False
+    limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The paper's values of what may be set."""
+        signature = inspect.signature(self.make).parameters
+        return {name: signature[name].default for name in self.limits}
+
+    def allowed(self, numbers: Mapping[str, float]) -> dict[str, float]:
+        """Parameters to draw with, whole where the paper's are."""
+        known, found = self.parameters, {}
+        for name, value in numbers.items():
+            if name not in known:
+                raise unknown(f"parameter of {self.name}", name, known)
+            least, most = self.limits[name]
+            if isinstance(known[name], int):
+                found[name] = whole(name, value, least=int(least), most=int(most))
+            else:
+                found[name] = number(name, value, least=least)
+                if found[name] > most:
+                    raise InputError(f"{name}: expected at most {most:g}, got {found[name]:g}")
+        return found
+
+    def draw(self, quick: bool, numbers: Mapping[str, float] | None = None, data: Any = None) -> tuple[Picture, Any]:
+        """The picture and its data (a dataset), with other `numbers` for some of the parameters."""
+        chosen = self.allowed(numbers or {})
+        return self.make(quick, data, **chosen) if self.takes_data else self.make(quick, **chosen)
 
 
 @dataclass(frozen=True)
@@ -171,14 +200,23 @@ class Paper:
         return self.claims[name].measure(quick)
 
     def figure(
-        self, name: str, caption: str, *, claims: tuple[str, ...] = (), takes_data: bool = False
+        self,
+        name: str,
+        caption: str,
+        *,
+        claims: tuple[str, ...] = (),
+        takes_data: bool = False,
+        limits: Mapping[str, tuple[float, float]] | None = None,
     ) -> Callable[[Maker], Maker]:
-        """Register a function ``(quick) -> (figure, data)``, or ``(quick, data)`` for one that draws a user's data."""
+        """Register a function ``(quick) -> (figure, data)``, or ``(quick, data)`` for one that draws a user's data.
+
+        limits: least and most of keyword arguments of the function that may be set.
+        """
 
         def register(make: Maker) -> Maker:
             if name in self.figures:
                 raise InputError(f"figure: {self.handle} has {name!r} already")
-            self.figures[name] = PaperFigure(name, caption, make, claims, takes_data)
+            self.figures[name] = PaperFigure(name, caption, make, claims, takes_data, dict(limits or {}))
             return make
 
         return register

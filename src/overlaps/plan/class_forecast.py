@@ -142,6 +142,8 @@ class ClassForecast:
         """Loss and 0-1 error against samples with trainings, the rates tried, and the confusion matrix at the end."""
         import matplotlib.pyplot as plt
 
+        from ..plot.log_axes import label
+
         figure, axes = plt.subplots(2, 2, figsize=(10, 7), layout="constrained")
         data: Any = self.problem.data
         seen = self.theory.time * data.size
@@ -160,6 +162,8 @@ class ClassForecast:
         axes[1, 1].set(xlabel="taken for", ylabel="class", title="confusion at the end")
         axes[1, 1].set_xticks(range(count), [str(name) for name in data.classes])
         axes[1, 1].set_yticks(range(count), [str(name) for name in data.classes])
+        for ax in figure.axes:
+            label(ax)
         return figure
 
     def summary(self) -> dict[str, Any]:

@@ -166,6 +166,7 @@ class RowsForecast:
 
     def plot(self) -> Figure:
         """Spectrum and what it tells of the labels, learning curves with bands and trainings, schedule, verdict."""
+        from ..plot.log_axes import label
         from ..plot.palette import COLOURS, panels
 
         c, plan, trust = self.curves, self.plan, self.trust
@@ -210,6 +211,8 @@ class RowsForecast:
         verdict.axhline(0, color="k", lw=0.8)
         verdict.set(xscale="log", xlabel="samples", ylabel="trained against theory, %", title=_wrapped(trust.words))
         verdict.legend()
+        for ax in figure.axes:
+            label(ax)
         return figure
 
     def citations(self) -> list[str]:

@@ -156,6 +156,7 @@ class Forecast:
 
     def plot(self) -> Figure:
         """Spectrum with its fit, learning curve, error against trained levels, plateaus against units."""
+        from ..plot.log_axes import label
         from ..plot.palette import COLOURS, panels
 
         d, (blue, orange) = self.data, COLOURS[:2]
@@ -197,6 +198,8 @@ class Forecast:
         escape = plateaus.twinx()
         escape.semilogy(d["unit"], d["escape_time"], "s--", color=orange)
         escape.set_ylabel("escape time", color=orange)
+        for ax in figure.axes:
+            label(ax)
         return figure
 
     def write(self, folder: Path) -> tuple[Path, Path]:

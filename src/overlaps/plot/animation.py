@@ -130,6 +130,7 @@ def _frame(result: Drawn, name: str, labels: list[str], values: NDArray[np.float
     if len(labels) <= 16:
         bars.set_xticks(range(len(labels)), labels, fontsize="small")
     trajectory(result, "error", error, color=COLOURS[0])
-    error.axvline(time, color=COLOURS[1], lw=1.5, label="now")
-    error.legend(fontsize="small")
+    left = error.get_xlim()[0] if error.get_xscale() == "log" else -np.inf  # where time 0 is not on the axis
+    error.axvline(max(time, left), color=COLOURS[1], lw=2.5, zorder=3, clip_on=False, label=f"time {time:.3g}")
+    error.legend(fontsize="small", loc="lower left")
     return files.picture(figure, dpi=80)

@@ -10,6 +10,7 @@ import xarray as xr
 from numpy.typing import NDArray
 
 from ..interface.errors import unknown
+from . import log_axes
 from .palette import COLOURS, new_axes, panels
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def trajectory(result: Drawn, name: str, ax: Axes | None = None, **style: Any) -
         ax.set_xscale("log")
     if name == "error" and np.all(mean[shown] > 0):
         ax.set_yscale("log")
+    log_axes.label(ax)
     ax.set_xlabel(f"time ({result.data[axis].attrs['units']})")
     ax.set_ylabel(LABELS.get(name, name.replace("_", " ")))
     if own:

@@ -13,6 +13,7 @@ import numpy as np
 import xarray as xr
 
 from ..interface.errors import InputError, unknown
+from . import log_axes
 from .palette import COLOURS, new_axes
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def _lines(data: xr.Dataset, x: str, y: str, color: str | None, ax: Axes) -> Non
         ax.set_xscale("log")
     if y.endswith("error") and all(line.mean.min() > 0 for line in drawn):
         ax.set_yscale("log")
+    log_axes.label(ax)
     ax.set_xlabel(axis_name(data[x]))
     ax.set_ylabel(y.replace("_", " "))
     if len(ax.lines) <= LEGEND and any(line.names for line in drawn):
@@ -157,6 +159,7 @@ def _map(data: xr.Dataset, x: str, y: str, color: str, fields: list[str], ax: Ax
         _scale_axis(ax, which, points)
         if points.dtype.kind not in "fiu":
             getattr(ax, f"set_{which}ticks")(range(points.size), points.values.tolist())
+    log_axes.label(ax)
     ax.set_xlabel(axis_name(across))
     ax.set_ylabel(axis_name(up))
 
@@ -259,18 +262,27 @@ def _told(level: Any) -> str:
     return f"{level:.4g}" if isinstance(level, float) else str(level)
 
 
+def is_range(levels: list[Any]) -> bool:
+    """Whether levels are so many numbers that they are one range of colours, and not told apart by names."""
+    return len(levels) > 4 and all(isinstance(level, (int, float)) for level in levels)
+
+
+def is_wide(levels: list[Any]) -> bool:
+    """Whether numbers have their colours by their logarithms."""
+    return min(levels) > 0 and max(levels) / min(levels) > 30
+
+
 def _range(lines: list[Any]) -> Any:
     """Numbers as shares of their range, of its logarithm where that is wide."""
     from matplotlib.colors import LogNorm, Normalize
 
-    low, high = min(lines), max(lines)
-    return LogNorm(low, high) if low > 0 and high / low > 30 else Normalize(low, high)
+    return (LogNorm if is_wide(lines) else Normalize)(min(lines), max(lines))
 
 
 def _shades(lines: list[Any]) -> list[Any]:
     import matplotlib.pyplot as plt
 
-    if len(lines) > 4 and all(isinstance(level, (int, float)) for level in lines):
+    if is_range(lines):
         return list(plt.get_cmap("viridis")(_range(lines)(lines)))
     return [COLOURS[i % len(COLOURS)] for i in range(len(lines))]
 

@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike, NDArray
 from ..interface.errors import MissingExtraError, unknown
 from . import grid
 from .curves import LABELS, Drawn, label
+from .log_axes import label_plotly
 from .palette import theme, translucent
 
 if TYPE_CHECKING:
@@ -27,6 +28,9 @@ DASHES = {"macro": "solid", "meso": "dash", "diffusion": "dashdot", "micro": "do
 WIDE = 30  # ratio of the last to the first positive time from which the axis is logarithmic
 MOST = 400  # points of a line; more are thinned out, evenly along the axis
 HEIGHT = 380
+BINS = 120  # of a histogram of eigenvalues
+LEAST = 0.5  # eigenvalues in a bin, where the axis of their counts begins
+NEAR = 0.09  # of the width of an axis that a label needs
 
 
 def graph_objects() -> Any:
@@ -96,7 +100,7 @@ def trajectory(
             spread = values[:, shown, i].std(0, ddof=1) if result.runs > 1 else None
             add_line(figure, time[shown], mean, spread, words, line)
     _scale_axes(figure, drawn[0], name, wide=wide, positive=positive and name.endswith("error"))
-    return figure
+    return label_plotly(figure)
 
 
 def together(theory: Drawn, simulation: Drawn, words: str, name: str = "error", *, dark: bool = False) -> Figure:
@@ -132,7 +136,7 @@ def comparison(
     scores.update_layout(
         hovermode="closest", xaxis_title="time", yaxis_title="z", xaxis_type="log" if wide else "linear"
     )
-    return both, scores
+    return both, label_plotly(scores)
 
 
 def forecast_of_rows(curves: xr.Dataset, summary: Mapping[str, Any], *, dark: bool = False) -> dict[str, Figure]:
@@ -178,7 +182,7 @@ def forecast_of_rows(curves: xr.Dataset, summary: Mapping[str, Any], *, dark: bo
     spectrum_.update_layout(
         yaxis2={**second, "showgrid": False, "automargin": True, "tickmode": "linear", "dtick": 0.2}
     )
-    return {"learning curve": learning, "schedule": schedule, "spectrum": spectrum_}
+    return {"learning curve": label_plotly(learning), "schedule": schedule, "spectrum": label_plotly(spectrum_)}
 
 
 def forecast_of_spectrum(data: xr.Dataset, *, dark: bool = False) -> dict[str, Figure]:
@@ -208,9 +212,9 @@ def forecast_of_spectrum(data: xr.Dataset, *, dark: bool = False) -> dict[str, F
         xaxis_title="units of student and teacher", yaxis_title="error", yaxis2={**second, "automargin": True}
     )
     return {
-        "learning curve": curve,
+        "learning curve": label_plotly(curve),
         "spectrum": eigenvalues(data["eigenvalue"].values, dark=dark),
-        "plateaus": plateaus,
+        "plateaus": label_plotly(plateaus),
     }
 
 
@@ -233,20 +237,58 @@ def sweep(
             figure.update_layout(yaxis_type="log")
     else:
         lines = grid.lines(data, x, y, color)
+        levels = [] if color in (None, "scale") else data[str(color)].values.tolist()
+        ranged = bool(levels) and grid.is_range(levels)
+        shades = _shades(levels) if ranged else list(colours.colours)
         for line in lines:
+            shown = line.x > 0 if grid.is_logarithmic(data[x]) else np.isfinite(line.x)
             number = line.scale_order if line.level is None else line.order
             style = {
-                "color": colours.colours[number % len(colours.colours)],
+                "color": shades[number % len(shades)],
                 "dash": DASHES.get(str(line.scale), "solid"),
                 "width": 2,
             }
-            add_line(figure, line.x, line.mean, line.spread, line.names, style)
+            spread = None if line.spread is None else line.spread[shown]
+            add_line(figure, line.x[shown], line.mean[shown], spread, line.names, style)
+        if ranged:
+            figure.update_traces(showlegend=False)
+            _add_bar(figure, levels, str(color))
         positive = y.endswith("error") and all(line.mean.min() > 0 for line in lines)
         figure.update_layout(yaxis_title=y.replace("_", " "), yaxis_type="log" if positive else "linear")
-    if grid.is_logarithmic(data[x]) and data[x].values.min() > 0:
+    if grid.is_logarithmic(data[x]) and (y not in fields or data[x].values.min() > 0):
         figure.update_layout(xaxis_type="log")
     figure.update_layout(xaxis_title=grid.axis_name(data[x]))
-    return figure
+    return label_plotly(figure)
+
+
+def _share(levels: Sequence[float]) -> Array:
+    """Numbers, or their logarithms where their range is wide."""
+    values = np.asarray(levels, float)
+    return np.log10(values) if grid.is_wide(list(levels)) else values
+
+
+def _shades(levels: Sequence[float]) -> list[str]:
+    """A colour of one scale for each number, as #rrggbb."""
+    from matplotlib import colormaps
+    from matplotlib.colors import to_hex
+
+    values = _share(levels)
+    return [to_hex(colour) for colour in colormaps["viridis"]((values - values.min()) / np.ptp(values))]
+
+
+def _add_bar(figure: Figure, levels: Sequence[float], name: str) -> None:
+    """What the colours of the lines mean, beside them."""
+    values, told = _share(levels), np.linspace(0, len(levels) - 1, min(len(levels), 6)).round().astype(int)
+    bar = {
+        "title": {"text": name.replace("_", " ")},
+        "tickvals": values[told].tolist(),
+        "ticktext": [f"{levels[i]:.3g}" for i in told],
+    }
+    figure.add_scatter(
+        x=[None], y=[None], mode="markers", showlegend=False, hoverinfo="skip",
+        marker={"colorscale": "Viridis", "cmin": values.min(), "cmax": values.max(), "color": [values.min()],
+                "colorbar": bar},
+    )  # fmt: skip
 
 
 def _add_map(figure: Figure, data: xr.Dataset, x: str, y: str, name: str) -> None:
@@ -283,35 +325,66 @@ def eigenvalues(values: ArrayLike, *, dark: bool = False) -> Figure:
         x=ranks[some], y=omega[some], mode="markers", name="eigenvalue", marker={"color": theme(dark).colours[0]}
     )
     figure.update_layout(xaxis_title="rank", yaxis_title="eigenvalue", xaxis_type="log", yaxis_type="log")
-    return figure
+    return label_plotly(figure)
 
 
 def spectrum(
-    values: ArrayLike, edges: tuple[float, float] | None = None, outliers: ArrayLike = (), *, dark: bool = False
-) -> Figure:
+    values: ArrayLike, edges: tuple[float, float] | None = None, outliers: ArrayLike = (), *,
+    across: tuple[float, float] | None = None, dark: bool = False,
+) -> Figure:  # fmt: skip
     """A histogram of eigenvalues, with the edges of the bulk and the outliers that theory predicts.
 
     Parameters
     ----------
     values: eigenvalues of a matrix, (any,).
     edges, outliers: lower and upper edge, and outliers, as of `spectra.predicted_outliers`.
+    across: ends of the axis of eigenvalues, where they are to be the same in several figures.
     """
     colours = theme(dark)
     figure = blank(dark=dark)
-    figure.add_histogram(
-        x=np.asarray(values, float).ravel(), nbinsx=120, name="eigenvalues", marker={"color": colours.colours[0]}
-    )
+    found, predicted = np.asarray(values, float).ravel(), np.asarray(outliers, float).ravel()
+    seen = np.concatenate([found, predicted, [] if edges is None else edges])
+    low, high = (float(seen.min()), float(seen.max())) if across is None else across
+    counts, bins = np.histogram(found, BINS, (low, high))
+    middles = (bins[1:] + bins[:-1]) / 2
+    figure.add_bar(
+        x=middles, y=counts, width=bins[1] - bins[0], name="eigenvalues", showlegend=True, customdata=counts,
+        marker={"color": colours.colours[0], "line": {"width": 0}}, hovertemplate="%{x:.3g}: %{customdata}<extra></extra>",
+    )  # fmt: skip
+    top = 2.0 * max(counts.max(), 1)
     if edges is not None:
-        shade = translucent(colours.colours[2], 0.15)
-        figure.add_vrect(x0=edges[0], x1=edges[1], fillcolor=shade, line_width=0, annotation_text="predicted bulk")
-    for i, outlier in enumerate(np.asarray(outliers, float).ravel().tolist()):
-        line = {"color": colours.colours[1], "dash": "dash", "width": 1.5}
-        told: Any = {"annotation_text": "predicted outliers"} if i == 0 else {}  # Plotly has words of its own for None
-        figure.add_vline(x=outlier, line=line, **told)
+        figure.add_scatter(
+            x=np.repeat(edges, 2), y=[LEAST, top, top, LEAST], fill="toself", mode="none", name="predicted bulk",
+            fillcolor=translucent(colours.colours[2], 0.2), hoverinfo="skip",
+        )  # fmt: skip
+    if predicted.size:
+        x = np.column_stack([predicted, predicted, np.full(predicted.size, np.nan)]).ravel()
+        figure.add_scatter(
+            x=x, y=np.tile([LEAST, top, np.nan], predicted.size), mode="lines", connectgaps=False,
+            line={"color": colours.colours[1], "dash": "dash", "width": 1.5}, name="predicted outliers",
+            hovertemplate="predicted outlier %{x:.3g}<extra></extra>",
+        )  # fmt: skip
+    for outlier, height in zip(sorted(predicted), _staggered(np.sort(predicted), high - low), strict=True):
+        figure.add_annotation(  # its place on a logarithmic axis is a logarithm
+            x=outlier, y=np.log10(top) - 0.07 * height * np.log10(top / LEAST), text=f"{outlier:.3g}", showarrow=False,
+            xanchor="left", xshift=2, font={"color": colours.colours[1], "size": 11},
+        )  # fmt: skip
     figure.update_layout(
-        xaxis_title="eigenvalue", yaxis_title="eigenvalues in a bin", yaxis_type="log", hovermode="closest"
-    )
-    return figure
+        xaxis_title="eigenvalue", yaxis_title="eigenvalues in a bin", yaxis_type="log", hovermode="closest",
+        xaxis_range=[low - 0.02 * (high - low), high + 0.06 * (high - low)],
+        yaxis_range=[np.log10(LEAST), np.log10(top)], bargap=0,
+    )  # fmt: skip
+    label_plotly(figure)
+    return figure.update_yaxes(exponentformat="none", minor_ticks="")
+
+
+def _staggered(places: Array, width: float) -> list[int]:
+    """Lines for labels next to each other on an axis of this width, so that they do not overlap."""
+    heights: list[int] = []
+    for i, place in enumerate(places):
+        near = [heights[j] for j in range(i) if place - places[j] < NEAR * width]
+        heights.append(next(h for h in range(len(near) + 1) if h not in near))
+    return heights
 
 
 def add_line(figure: Figure, x: Array, y: Array, spread: Any, name: str, line: Mapping[str, Any]) -> None:

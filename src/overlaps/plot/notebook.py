@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..interface import files
+from . import log_axes
 from .palette import COLOURS
 
 SIZE = 4.2, 2.3  # inches of a picture
@@ -39,9 +40,11 @@ def picture(draw: Callable[[Any], object], describe: str) -> str:
     ax = figure.add_subplot()
     ax.set_prop_cycle(color=COLOURS)
     draw(ax)
+    log_axes.label(ax)
     for text in (ax.xaxis.label, ax.yaxis.label, ax.title):
         text.set_fontsize(8)
-    ax.tick_params(labelsize=7)
+    for each in figure.axes:  # a colour bar has axes too
+        each.tick_params(which="both", labelsize=7)
     if ax.get_legend() is not None:
         ax.legend(fontsize=6)
     content = base64.b64encode(files.picture(figure, dpi=90)).decode()

@@ -331,8 +331,11 @@ class Start:
         K = len(overlaps)
 
         def draw(ax: Any) -> None:
-            ax.imshow(overlaps, cmap="viridis", aspect="auto")
+            shown = ax.imshow(overlaps, cmap="viridis", aspect="auto")
+            ax.figure.colorbar(shown, ax=ax)
             ax.axvline(K - 0.5, color="w", lw=2)
+            for axis in (ax.xaxis, ax.yaxis):
+                axis.get_major_locator().set_params(integer=True)
             ax.set(xlabel="students | teachers and means", ylabel="student", title="overlaps, summed over levels")
 
         return card(repr(self), draw if overlaps.size > 1 else None, describe="overlaps of the students as a map")

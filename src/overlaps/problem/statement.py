@@ -394,7 +394,18 @@ class Problem:
 
         inputs = self.data.described(as_gaussian=False)
         law = self.loss if isinstance(self.loss, str) else self.loss.name
-        return card(f"{inputs} inputs; {self.describe_networks()}; {law} loss\n{self}")
+        return card(
+            f"{inputs} inputs; {self.describe_networks()}; {law} loss\n{self}",
+            self._draw,
+            describe="spectrum of the inputs, and a sketch of the networks that read them",
+        )
+
+    def _draw(self, ax: Any) -> None:
+        from ..plot import networks
+
+        teacher = (self.teacher.units, "teacher") if self.teacher is not None else (0, "labels")
+        student, readout = (self.student.units, "student"), isinstance(self.student, Committee)
+        networks.problem(ax, self.data.eigenvalues, self.data.fractions, student, teacher, readout=readout)
 
     def __str__(self) -> str:
         try:

@@ -76,6 +76,7 @@ def assemble(
     status = np.full(layout.shape, PENDING, dtype="<U8")
     reason = np.full(layout.shape, "", dtype=object)
     present = 0
+    used: dict[str, dict[str, None]] = {"overlaps": {__version__: None}, "numpy": {}, "scipy": {}, "numba": {}}
     for index, cell in cells.all():
         if cell is None:
             status[index], reason[index] = troubles.get(addresses[index], (PENDING, ""))
@@ -84,6 +85,8 @@ def assemble(
         if cell.values:
             present += 1
             shape.add(cell)
+            for name in used.keys() & cell.attrs.keys():
+                used[name][str(cell.attrs[name])] = None
     whole = present == len(addresses)
     arrays = {name: shape.array(name, layout.shape, whole, folder) for name in shape.variables}
     accuracies = {name: np.full(layout.shape, np.nan) for name in shape.stated}
@@ -105,7 +108,7 @@ def assemble(
             entry = ((*layout.dims, *shape.variables[name]), values, own)
             (coordinates if name in shape.beside else variables)[name] = entry
     variables |= {f"{name}_accuracy": (layout.dims, values) for name, values in accuracies.items()}
-    return xr.Dataset(variables, coordinates, {"overlaps": __version__})
+    return xr.Dataset(variables, coordinates, {name: ", ".join(found) for name, found in used.items() if found})
 
 
 def _on_disk(folder: Path, kind: np.dtype[Any], shape: tuple[int, ...], fill: float) -> Values:

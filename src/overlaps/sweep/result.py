@@ -87,8 +87,19 @@ class Sweep:
             count = self._finished
             troubles = {name: (self._status[name], reason) for name, reason in self._reasons.items()}
             made = assemble(self.layout, self._addresses, self.store.get, troubles, self.folder)
+            made.attrs["citations"] = "\n".join(self.citations())
             self._assembled = count, made
         return self._assembled[1]
+
+    def citations(self) -> list[str]:
+        """The papers behind what was computed; of each scale those of its first cell that is done."""
+        found: dict[str, Trajectory | None] = {}
+        for index, name in self._addresses.items():
+            scale = self.layout.scales[index[-1]]
+            if found.get(scale) is None and self._status[name] == "done":
+                content = self.store.get(name)
+                found[scale] = None if content is None else _trajectory(unpack(content))
+        return list(dict.fromkeys(paper for result in found.values() if result for paper in result.citations()))
 
     def trajectory(self, **where: Any) -> Trajectory:
         """The trajectory of one cell, by its values: ``sweep.trajectory(rate=0.5, seed=0, scale="meso")``.
@@ -115,11 +126,11 @@ class Sweep:
             reason = self._reasons.get(name, "")
             raise InputError(f"this cell is {self._status[name]}{': ' * bool(reason)}{reason}; it has no trajectory")
         data = unpack(content)
-        if "start_Q" not in data:
+        found = _trajectory(data)
+        if found is None:
             reason = data.attrs["reason"] or "a plan, whose numbers are in data"
             raise InputError(f"this cell is {data.attrs['status']}: {reason}; it has no trajectory")
-        data.attrs = {name: value for name, value in data.attrs.items() if name not in OF_CELLS}
-        return from_dataset(data)
+        return found
 
     @property
     def reasons(self) -> dict[str, int]:
@@ -278,6 +289,14 @@ class Sweep:
         if found.reason:
             self._reasons[name] = found.reason
         self._finished += 1
+
+
+def _trajectory(data: xr.Dataset) -> Trajectory | None:
+    """The trajectory of a cell, or None for one that has none, such as a plan."""
+    if "start_Q" not in data:
+        return None
+    data.attrs = {name: value for name, value in data.attrs.items() if name not in OF_CELLS}
+    return from_dataset(data)
 
 
 def _on_one_core(job: tuple[str, Cell]) -> Outcome:

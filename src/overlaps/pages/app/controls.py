@@ -7,6 +7,8 @@ from typing import Any
 
 from dash import dcc, html
 
+from ..report.document import Table
+
 POLL = 500  # milliseconds between looks at a job
 CONFIG: Any = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2, "filename": "overlaps"}}
 
@@ -26,6 +28,12 @@ def slider(name: str, words: str, least: float, most: float, value: float, step:
 def text(name: str, words: str, value: str, hint: str) -> html.Div:
     """A line of text under its label; taken when it is left or Enter is pressed."""
     control = dcc.Input(id=name, type="text", value=value, placeholder=hint, debounce=True, spellCheck="false")
+    return html.Div([html.Label(words, htmlFor=name), control], className="control")
+
+
+def entry(name: str, words: str) -> html.Div:
+    """A number under its label; taken when it is left or Enter is pressed."""
+    control = dcc.Input(id=name, type="number", step="any", debounce=True)
     return html.Div([html.Label(words, htmlFor=name), control], className="control")
 
 
@@ -51,6 +59,14 @@ def graph(name: str, words: str, config: Any = CONFIG) -> html.Figure:
     """A picture to hover over, under words that say what it shows."""
     place = html.Div(dcc.Graph(id=name, config=config, responsive=True), className="graph")
     return html.Figure([html.Figcaption(words), place])
+
+
+def table(shown: Table) -> list[Any]:
+    """A table of a report under its heading."""
+    head = html.Thead(html.Tr([html.Th(words, scope="col") for words in shown.columns]))
+    body = html.Tbody([html.Tr([html.Td(cell) for cell in row]) for row in shown.rows])
+    place = html.Div(html.Table([head, body], className="numbers"), className="wide", tabIndex="0")
+    return [html.H2(shown.heading), *([html.P(shown.note)] if shown.note else []), place]
 
 
 def room(key: str, title: str, controls: list[Any], main: list[Any], kinds: dict[str, str]) -> list[Any]:

@@ -10,6 +10,7 @@ from dash import Dash, Input, Output, State, ctx, dcc, html, no_update
 from ...interface import files
 from ...interface.errors import InputError
 from ...plot import interactive
+from ..report import forecasts
 from . import controls, table_forecast
 from .choice import Choice
 from .jobs import Task
@@ -51,7 +52,7 @@ class Data(Room):
             html.Div(
                 [
                     *(controls.graph(name, words) for name, words in GRAPHS.items()),
-                    html.Pre(id="forecast-words", tabIndex="0"),
+                    html.Div(id="forecast-words"),
                 ],
                 id="forecast",
                 hidden=True,
@@ -103,7 +104,7 @@ class Data(Room):
             shown["refused"] = self.refused(chosen)
             if found is not None:
                 figures = forecast_figures(found, dark)
-                shown |= {"verdict": found.verdict, "hidden": False, "figures": figures, "words": found.words}
+                shown |= {"verdict": found.verdict, "hidden": False, "figures": figures, "words": told(found)}
             done = news is not None and news["state"] == chosen.to_link() and news["all"]
             options = [{"label": name, "value": name} for name in known]
             return {**shown, "options": options, "target": chosen.target or None, "choice": chosen.to_mapping(),
@@ -120,6 +121,12 @@ class Data(Room):
         if found is None:
             return None
         return files.dataset_bytes(found.curves) if kind == "nc" else found.pictures[kind]
+
+
+def told(found: Found) -> list[Any]:
+    """A forecast in tables and sentences, those of the report."""
+    tables = [part for table in forecasts.tables_of(found.curves, found.summary) for part in controls.table(table)]
+    return [html.P(forecasts.asks(found.summary)), *tables, *(html.P(line) for line in forecasts.HOW)]
 
 
 def take(app: Dash, uploads: Uploads) -> None:

@@ -18,6 +18,7 @@ from .room import Room, plain
 from .student_teacher import Explored, knots_of, theory_at_once
 
 NAMES = ("levels", "exponent", "units", "activation", "rate", "schedule", "last", "size", "seed")
+LAST = 1000.0  # of the slider; a link may ask for more
 PENCIL: Any = {**controls.CONFIG, "modeBarButtonsToAdd": ["drawopenpath", "eraseshape"]}
 
 
@@ -29,14 +30,18 @@ class Explore(Room):
     name: ClassVar[str] = "explore"
     choice: ClassVar[type[Choice]] = Explored
     sliders: ClassVar[tuple[str, ...]] = ("levels", "exponent", "units", "rate", "last", "size", "seed")
+    names: ClassVar[dict[str, str]] = {
+        "theory": "theory (macro)", "chain": "the chain of overlaps (meso)", "training": "a training (micro)"
+    }  # fmt: skip
     kinds: ClassVar[dict[str, str]] = {
         "png": "PNG", "svg": "SVG", "toml": "TOML", "theory-nc": "netCDF of theory", "chain-nc": "netCDF of the chain",
         "training-nc": "netCDF of the training",
     }  # fmt: skip
 
     def body(self, chosen: Explored) -> list[Any]:
-        def slider(name: str, words: str, step: float | str) -> Any:
-            return controls.slider(name, words, *Explored.LIMITS[name], getattr(chosen, name), step)
+        def slider(name: str, words: str, step: float | str, most: float | None = None) -> Any:
+            least, limit = Explored.LIMITS[name]
+            return controls.slider(name, words, least, most or limit, getattr(chosen, name), step)
 
         left = [
             slider("rate", "learning rate η", 0.01),
@@ -45,7 +50,7 @@ class Explore(Room):
             slider("levels", "spectral levels, L", 1),
             slider("exponent", "their exponent β", 0.05),
             slider("size", "inputs, N", 50),
-            slider("last", "last time", 10),
+            slider("last", "last time", 10, max(LAST, chosen.last)),
             slider("seed", "seed", 1),
             controls.text("schedule", "schedule, time:rate", chosen.schedule, "0:0.5 10:0.1"),
         ]

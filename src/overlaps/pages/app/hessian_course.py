@@ -23,7 +23,8 @@ from ...trajectory.scales import train
 from .choice import Choice
 
 MOMENTS = 12  # observed times, the start among them
-FIRST, LAST = 0.2, 20.0
+FIRST, LAST = 0.2, 50.0
+TIMES = np.concatenate([[0.0], np.geomspace(FIRST, LAST, MOMENTS - 1)])
 DECAY = 0.01
 SAMPLES = 10  # of the batch, per dimension
 
@@ -34,7 +35,7 @@ class Mixed(Choice):
 
     ROOM: ClassVar[str] = "outliers"
     LIMITS: ClassVar[Mapping[str, tuple[float, float]]] = {
-        "classes": (2, 8),
+        "classes": (2, 10),
         "variance": (0.02, 1.0),
         "rate": (0.1, 3.0),
         "size": (50, 300),
@@ -102,9 +103,8 @@ def along_training(chosen: Mixed) -> xr.Dataset:
     """
     problem, samples = chosen.problem, SAMPLES * chosen.size
     start = draw(problem, chosen.size, seed=0)
-    times = np.concatenate([[0.0], np.geomspace(FIRST, LAST, MOMENTS - 1)])
     watch = Observer(kinds="hessian", blocks=[0], samples=samples, keep_weights=True)
-    run = train(problem, start, times, runs=1, seed=0, observe=watch)
+    run = train(problem, start, TIMES, runs=1, seed=0, observe=watch)
     batch = Batch.draw(problem, start, samples, 1)
     spectra, edges = [], []
     outliers = np.full((MOMENTS, chosen.size), np.nan)

@@ -21,16 +21,18 @@ from functools import partial
 from multiprocessing import get_context
 from typing import Any, NamedTuple
 
+from ...compiled.functions import WAITING
 from ...interface.errors import InputError, NumericalError
 from ...papers.workers import Worker
 
 SECONDS = 120.0  # of one job
 MEMORY = 6 * 2**30  # bytes of address space of a process, of which compiled code and libraries take two
-WAITING = 40  # jobs that may wait
+LONGEST = 40  # jobs that may wait
 KEPT = 64  # answers that are kept
 GRACE = 2.0  # seconds that a job which nobody wishes any more is given to end by itself: a new process takes as long
 VISITORS = 1000  # whose wishes are remembered
 BUSY = "too many are waiting; try again in a minute"
+COMPILING = "compiling"
 
 
 class Task(NamedTuple):
@@ -87,6 +89,7 @@ def answer(connection: Any, task: Task) -> tuple[Any, str]:
 
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, resource.RLIM_INFINITY))
     sys.stderr = Bars(connection)  # type: ignore[assignment]
+    WAITING.listener = partial(connection.send, COMPILING)
     try:
         return task.function(*task.arguments), ""
     except (InputError, NumericalError) as error:
@@ -105,11 +108,13 @@ class Jobs:
     """A pool of processes and what it has been asked.
 
     prepare: what the first process does before its first task: compiled code is loaded, or compiled if it is not on
-        disk yet, where the others find it; `prepared` counts what has been done of it.
+        disk yet, where the others find it; `prepared` counts what has been done of it, and it `compiles` where code
+        was not on disk.
     """
 
     def __init__(self, processes: int = 2, seconds: float = SECONDS, prepare: Sequence[Task] = ()) -> None:
         self.seconds, self.prepare, self.prepared = seconds, (Task(awake), *prepare), 0
+        self.compiles = False
         self._lock = threading.Condition()
         self._preparing = threading.Lock()
         self._waiting: list[str] = []
@@ -154,7 +159,7 @@ class Jobs:
         if task.key in self._jobs:
             self._jobs.move_to_end(task.key)
             return self._jobs[task.key]
-        if len(self._waiting) >= WAITING:
+        if len(self._waiting) >= LONGEST:
             return Job(task, done=True, words=BUSY)  # not kept: the next question may find room
         self._jobs[task.key] = job = Job(task)
         self._waiting.append(task.key)
@@ -190,7 +195,8 @@ class Jobs:
                 with suppress(OSError):  # a process that has died is noticed when it has work to do
                     worker.connection.send((task,))
                 while worker.process.is_alive() and not worker.connection.poll(0.1) and not self._closed:
-                    pass
+                    while mine.poll():
+                        self.compiles |= mine.recv() == COMPILING
                 if not worker.connection.poll():
                     break
                 worker.result()

@@ -14,7 +14,7 @@ from ...plot import interactive
 from ...plot.palette import theme
 from . import controls, hessian_course
 from .choice import Choice
-from .hessian_course import Mixed
+from .hessian_course import TIMES, Mixed
 from .jobs import Task
 from .room import Room, plain
 
@@ -34,7 +34,7 @@ class Outliers(Room):
     path: ClassVar[str] = "/outliers"
     name: ClassVar[str] = "outliers"
     choice: ClassVar[type[Choice]] = Mixed
-    sliders: ClassVar[tuple[str, ...]] = ("classes", "variance", "mixture-rate", "mixture-size", "moment")
+    sliders: ClassVar[tuple[str, ...]] = ("classes", "variance", "mixture-rate", "mixture-size")
     kinds: ClassVar[dict[str, str]] = {"png": "PNG", "svg": "SVG", "nc": "netCDF", "toml": "TOML"}
 
     def body(self, chosen: Mixed) -> list[Any]:
@@ -63,6 +63,8 @@ class Outliers(Room):
         return moment_words(answers[0], chosen.moment) if answers else super().words(chosen, jobs)
 
     def draw(self, app: Dash) -> None:
+        app.callback(Output("moment-value", "children"), Input("moment", "value"))(time_of)
+
         @app.callback(
             output=[
                 Output("spectrum", "figure"), Output("alignment", "figure"), Output("outliers-refused", "children"),
@@ -92,6 +94,11 @@ class Outliers(Room):
         return files.dataset_bytes(found) if kind == "nc" else still(found, chosen.moment, kind)
 
 
+def time_of(moment: Any) -> str:
+    """The time at which a moment is, in words."""
+    return f"{TIMES[int(moment)]:.3g}" if str(moment).isdigit() and int(moment) < TIMES.size else ""
+
+
 def at(found: xr.Dataset, moment: int) -> tuple[float, np.ndarray, tuple[float, float], np.ndarray]:
     """Time, eigenvalues, edges of the bulk and outliers."""
     here = found.isel(observed=moment)
@@ -111,10 +118,9 @@ def moment_words(found: xr.Dataset, moment: int) -> str:
 def pictures(found: xr.Dataset, moment: int, dark: bool) -> list[Any]:
     """Histogram with prediction, and alignment along training with a mark at the time."""
     _, values, edges, outliers = at(found, moment)
-    spectrum = plain(interactive.spectrum(values, edges, outliers, dark=dark))
-    most = float(np.nanmax([found["eigenvalues"].values.max(), found["outliers"].max()]))
-    least = float(min(found["eigenvalues"].values.min(), found["edges"].values.min()))
-    spectrum.update_layout(xaxis_range=[least - 0.03 * most, 1.05 * most])
+    all_of_them = [found[name].values.ravel() for name in ("eigenvalues", "edges", "outliers")]
+    across = float(np.nanmin(np.concatenate(all_of_them))), float(np.nanmax(np.concatenate(all_of_them)))
+    spectrum = plain(interactive.spectrum(values, edges, outliers, across=across, dark=dark))
     colours = theme(dark).colours
     line = plain(interactive.blank(dark=dark))
     x, y = found["observed"].values, found["alignment"].values

@@ -2,27 +2,23 @@
 
 from __future__ import annotations
 
-import base64
 from typing import Any, ClassVar
 
-from dash import Dash, Input, Output, dcc, html, no_update
+from dash import Dash, Input, Output, State, dcc, html, no_update
 
 from ...interface.errors import InputError
 from ...papers import papers
+from ...papers.record import measured, recorded
 from . import controls, paper_figures
 from .choice import Choice
-from .hessian_course import Mixed
 from .jobs import Task
 from .paper_figures import Figured
+from .paper_models import model
 from .room import Room
-from .student_teacher import Explored
 
 SIZES = [{"label": "quick", "value": "quick"}, {"label": "those of the paper", "value": "paper"}]
-MODELS = {  # the models of papers that have controls in another room, at parameters of the paper
-    "committee": ("/", Explored(units=2, rate=0.5, last=200.0)),
-    "scaling": ("/", Explored(levels=10, exponent=0.25, units=2, rate=0.5, last=500.0)),
-    "outliers": ("/outliers", Mixed(classes=5, variance=0.1)),
-}
+NAMES = {"rate": "learning rate η", "units": "hidden units, K = M", "exponent": "exponent of the spectrum, β"}
+PICTURE = "/figure.svg"  # address of a figure in full size
 
 
 class Papers(Room):
@@ -39,35 +35,60 @@ class Papers(Room):
         left = [
             controls.dropdown("paper", "paper", known, chosen.paper),
             controls.dropdown("figure", "figure", figures_of(chosen.paper), chosen.figure),
+            *(
+                html.Div(controls.entry(f"figure-{name}", words), id=f"{name}-entry", hidden=True)
+                for name, words in NAMES.items()
+            ),
             controls.options("sizes", "sizes", SIZES, chosen.sizes),
             html.P(id="model"),
+            dcc.Store(id="linked", data=chosen.to_mapping()),
         ]
         right = [html.Div(id="about"), html.Div(id="picture"), html.Div(id="verdicts")]
         return controls.room(self.key, "Papers, figure by figure and claim by claim", left, right, self.kinds)
 
     def tasks(self, chosen: Figured) -> dict[str, Task]:
-        return {"the figure": Task(paper_figures.draw, (chosen,))}
+        sizes = "at quick sizes" if chosen.sizes == "quick" else "at the sizes of the paper"
+        return {f"{chosen.figure} of {chosen.paper} {sizes}": Task(paper_figures.draw, (chosen,))}
 
     def draw(self, app: Dash) -> None:
         @app.callback(
-            Output("figure", "options"), Output("figure", "value"), Output("picture", "children"),
-            Output("model", "children"), Output("papers-refused", "children"), Output("papers-choice", "data"),
-            Output("papers-poll", "disabled"),
-            Input("paper", "value"), Input("figure", "value"), Input("sizes", "value"), Input("papers-news", "data"),
+            output={
+                "figures": Output("figure", "options"), "figure": Output("figure", "value"),
+                "entries": {name: entry(name) for name in NAMES}, "picture": Output("picture", "children"),
+                "model": Output("model", "children"), "refused": Output("papers-refused", "children"),
+                "choice": Output("papers-choice", "data"), "done": Output("papers-poll", "disabled"),
+            },
+            inputs={
+                "handle": Input("paper", "value"), "name": Input("figure", "value"), "sizes": Input("sizes", "value"),
+                "numbers": {name: Input(f"figure-{name}", "value") for name in NAMES},
+                "news": Input("papers-news", "data"),
+            },
+            state={"before": State("papers-choice", "data"), "linked": State("linked", "data")},
         )  # fmt: skip
-        def show(handle: str, name: str, sizes: str, news: dict[str, Any] | None) -> Any:
-            """The figure, once it is drawn."""
+        def show(
+            handle: str, name: str, sizes: str, numbers: dict[str, Any], news: dict[str, Any] | None,
+            before: dict[str, Any] | None, linked: dict[str, Any],
+        ) -> Any:  # fmt: skip
+            """The figure, once it is drawn; another figure begins with the parameters of its paper."""
+            nothing = {name: [no_update] * 4 for name in NAMES}
             try:
                 there = handle in papers() and name in papers()[handle].figures
                 chosen = Figured(handle, name if there else "", sizes)
+                if before is None:
+                    chosen = Figured.from_mapping({**linked, "sizes": sizes})
+                elif (chosen.paper, chosen.figure) == (before["paper"], before["figure"]):
+                    chosen = Figured.of(chosen.paper, chosen.figure, sizes, numbers)
             except InputError as error:
-                return no_update, no_update, [], [], str(error), no_update, True
+                return {"figures": no_update, "figure": no_update, "entries": nothing, "picture": [], "model": [],
+                        "refused": str(error), "choice": no_update, "done": True}  # fmt: skip
             drawn = next(iter(self.answers(chosen).values()), None)
             complete = news is not None and news["state"] == chosen.to_link() and news["all"]
-            shown = [] if drawn is None else picture_of(chosen, drawn.files["svg"])
-            told = chosen.to_mapping()
-            refused = self.refused(chosen)
-            return figures_of(chosen.paper), chosen.figure, shown, model_of(chosen.paper), refused, told, complete
+            return {
+                "figures": figures_of(chosen.paper), "figure": chosen.figure,
+                "entries": {name: entry_of(chosen, name) for name in NAMES},
+                "picture": [] if drawn is None else picture_of(chosen), "model": model_of(chosen),
+                "refused": self.refused(chosen), "choice": chosen.to_mapping(), "done": complete,
+            }  # fmt: skip
 
         @app.callback(Output("about", "children"), Output("verdicts", "children"), Input("paper", "value"))
         def verdicts(handle: str) -> Any:
@@ -77,9 +98,36 @@ class Papers(Room):
             each = papers()[handle]
             return [html.H2(each.title), html.P(each.citation)], verdicts_of(handle)
 
+        @app.server.route(PICTURE)
+        def full() -> Any:
+            """A figure that was drawn, in full size."""
+            from flask import Response, abort, request
+
+            try:
+                answers = self.answers(Figured.from_link(request.query_string.decode("ascii", "replace")))
+            except InputError:
+                answers = {}
+            content = self.file(Figured(), answers, "svg")
+            return abort(404) if content is None else Response(content, mimetype="image/svg+xml")
+
     def file(self, chosen: Figured, answers: dict[str, Any], kind: str) -> bytes | None:
         drawn = next(iter(answers.values()), None)
         return None if drawn is None else drawn.files[kind]
+
+
+def entry(name: str) -> list[Output]:
+    """What changes of the control of a parameter with the figure."""
+    return [
+        Output(f"{name}-entry", "hidden"),
+        *(Output(f"figure-{name}", part) for part in ("value", "min", "max")),
+    ]
+
+
+def entry_of(chosen: Figured, name: str) -> list[Any]:
+    """Whether the control of a parameter is hidden, its value, least and most."""
+    if name not in chosen.parameters:
+        return [True, None, None, None]
+    return [False, chosen.parameters[name], *chosen.shown.limits[name]]
 
 
 def figures_of(handle: str) -> Any:
@@ -87,25 +135,41 @@ def figures_of(handle: str) -> Any:
     return [{"label": f.name, "value": f.name} for f in papers()[handle].figures.values()]
 
 
-def picture_of(chosen: Figured, svg: bytes) -> Any:
-    """A figure that was drawn; as an image, in which nothing runs."""
-    caption = papers()[chosen.paper].figures[chosen.figure].caption
-    source = f"data:image/svg+xml;base64,{base64.b64encode(svg).decode()}"
-    return html.Figure([html.Img(src=source, className="picture", alt=caption), html.Figcaption(caption)])
+def picture_of(chosen: Figured) -> Any:
+    """A figure that was drawn; as an image, in which nothing runs, and a link to it in full size."""
+    caption, source = chosen.shown.caption, PICTURE + chosen.to_link()
+    other = ", ".join(f"{NAMES[name]} = {value:g}" for name, value in chosen.other.items())
+    words = f"{caption[:1].upper()}{caption[1:]}.{f' Not as in the paper: {other}.' if other else ''}"
+    image = html.A(html.Img(src=source, className="picture", alt=words), href=source, target="_blank")
+    larger = html.A("Enlarge", href=source, target="_blank")
+    return html.Figure([image, html.Figcaption([words, " ", larger])])
 
 
-def model_of(handle: str) -> Any:
-    """Where the model of a paper has controls."""
-    if handle not in MODELS:
+def model_of(chosen: Figured) -> Any:
+    """Where the model of a figure has controls."""
+    found = model(chosen)
+    if found is None:
         return []
-    path, chosen = MODELS[handle]
-    return ["Its model has sliders: ", dcc.Link("open it", href=path + chosen.to_link()), "."]
+    path, state = found
+    return ["Its model has sliders: ", dcc.Link("open it", href=path + state.to_link()), "."]
 
 
 def verdicts_of(handle: str) -> Any:
-    """A table of claims."""
-    each = papers()[handle]
-    rows = [html.Tr([html.Td(c.expected), html.Td(c.where), html.Td(c.statement)]) for c in each.claims.values()]
-    head = html.Thead(html.Tr([html.Th(words, scope="col") for words in ("verdict", "where", "claim")]))
-    table = html.Div(html.Table([head, html.Tbody(rows)]), className="wide", tabIndex="0")
-    return [html.H2("Verdicts on what the paper says"), table]
+    """A table of claims: what was found of them, by which number."""
+    rows, known, dates = [], recorded(), set()
+    for claim in papers()[handle].claims.values():
+        row = known[handle, claim.name]
+        dates.add(row["date"])
+        cells = [row["found"], measured(row), claim.where, claim.statement]
+        rows.append(html.Tr([html.Td(cells[0]), html.Td(cells[1], title=row["note"]), *map(html.Td, cells[2:])]))
+    heads = ("verdict", "number ± error", "where", "claim")
+    head = html.Thead(html.Tr([html.Th(words, scope="col") for words in heads]))
+    table = html.Div(html.Table([head, html.Tbody(rows)], className="claims"), className="wide", tabIndex="0")
+    told = [
+        "Measured in full on ",
+        " and ".join(sorted(dates)),
+        "; ",
+        html.Code(f"overlaps verify {handle}"),
+        " does it.",
+    ]
+    return [html.H2("Verdicts on what the paper says"), html.P(told), table]

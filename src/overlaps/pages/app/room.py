@@ -27,6 +27,7 @@ class Room(ABC):
     name: ClassVar[str]
     choice: ClassVar[type[Choice]]
     sliders: ClassVar[tuple[str, ...]] = ()  # names of its sliders, whose values are shown beside them
+    names: ClassVar[dict[str, str]] = {}  # of tasks, as those who wait read them
     kinds: ClassVar[dict[str, str]]  # of files that can be downloaded, with the words of their buttons
 
     def __init__(self, jobs: Jobs, uploads: Uploads) -> None:
@@ -52,10 +53,12 @@ class Room(ABC):
         """What those who wait are told."""
         if not self.jobs.ready:
             share = f"{self.jobs.prepared} of {len(self.jobs.prepare)} parts"
-            return f"Compiling, once after an installation, a minute or so: {share} are done."
+            if self.jobs.compiles:
+                return f"Compiling, once after an installation, a minute or so: {share} are done."
+            return f"Starting: {share} are loaded."
         running = [
             f"{name} ({job.progress})" if job.progress else name if job.began else f"{name} (waiting for its turn)"
-            for name, job in jobs.items()
+            for name, job in ((self.names.get(name, name), job) for name, job in jobs.items())
             if not job.done
         ]
         return f"Computing {', '.join(running)}." if running else ""

@@ -51,7 +51,7 @@ class Explored(Choice):
         "exponent": (0.0, 3.0),
         "units": (1, 6),
         "rate": (0.01, 5.0),
-        "last": (10.0, 1000.0),
+        "last": (10.0, 10_000.0),
         "size": (50, 5000),
         "seed": (0, 99),
     }

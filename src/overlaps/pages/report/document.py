@@ -33,12 +33,16 @@ class Shown:
 
 @dataclass(frozen=True)
 class Table:
-    """A table under its heading, (rows, columns) of text; `note` says what stands in it."""
+    """A table under its heading, (rows, columns) of text; `note` says what stands in it.
+
+    folded: words to open it by, for a table that is long and seldom read.
+    """
 
     heading: str
     columns: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
+    folded: str = ""
 
 
 @dataclass(frozen=True)

@@ -24,30 +24,22 @@ CAPTIONS = {
     "spectrum": "Eigenvalues of the covariance of the rows, the largest first.",
     "plateaus": "Height of the plateau (left axis) and the time at which it is left (right axis) against units.",
 }
+HOW = [
+    "Theory of a linear student of the square loss on fresh rows: the exact mean over runs, without the bias of the fit.",
+    "Bands are two standard deviations, of the estimates (a bootstrap over rows) and of single runs.",
+    "Whether it may be trusted is told by trainings on the rows, and by a pass tested on rows held out.",
+]
 
 
 def of_rows(folder: Path, curves: xr.Dataset, summary: dict[str, Any]) -> Document:
     """Read what `overlaps learn` has written."""
     try:
-        trusted, words = summary["trusted"], summary["verdict"]
-        figures = interactive.forecast_of_rows(curves, summary)
-        epochs = summary["epochs_before_overfitting"]
-        columns, papers_behind = summary["columns"], [str(paper) for paper in summary["citations"]]
-        asked = (
-            f"What will SGD do on these {summary['rows']} rows of {columns} columns, in {summary['samples']} samples?"
+        trusted, words, papers_behind = summary["trusted"], summary["verdict"], list(map(str, summary["citations"]))
+        figures, tables, asked = (
+            interactive.forecast_of_rows(curves, summary),
+            tables_of(curves, summary),
+            asks(summary),
         )
-        rows = [
-            ["best constant rate", f"{summary['best_constant_rate']:.4g}"],
-            ["error with it", f"{summary['error_constant']:.4g}"],
-            ["error with the best schedule", f"{summary['error_plan']:.4g}"],
-            ["of the error above the floor it saves, predicted", f"{summary['gain_predicted']:.1%}"],
-            ["and in trainings on the rows", f"{summary['gain_trained']:.1%}"],
-            ["no linear map goes below", f"{summary['floor']:.4g} ± {summary['floor_error']:.1g}"],
-            ["of the labels' variance a linear map tells", f"{summary['explained']:.1%}"],
-            ["epochs before overfitting", "still improves at the end" if epochs is None else f"{epochs:.3g}"],
-            ["error with ten times the samples", f"{summary['error_10_times_the_samples']:.4g}"],
-            ["error of the best ridge regression", f"{summary['ridge']:.4g}"],
-        ]
     except (KeyError, TypeError, ValueError):
         raise InputError(f"report: {folder} is not what `overlaps learn` writes; run it again") from None
     about = curves.attrs
@@ -57,18 +49,39 @@ def of_rows(folder: Path, curves: xr.Dataset, summary: dict[str, Any]) -> Docume
         verdict="Theory may be trusted on these rows." if trusted else "Theory may not be trusted on these rows.",
         answer=[words],
         figures=_shown(figures),
-        tables=[Table("What to expect", ["quantity", "value"], rows), _curve(curves)],
-        how=[
-            "Theory of a linear student of the square loss on fresh rows: the exact mean over runs, without the "
-            "bias of the fit.",
-            "Bands are two standard deviations, of the estimates (a bootstrap over rows) and of single runs.",
-            "Whether it may be trusted is told by trainings on the rows, and by a pass tested on rows held out.",
-        ],
+        tables=tables,
+        how=HOW,
         command=_again(about, summary),
         versions={name: str(about[name]) for name in PACKAGES if name in about},
         citations=papers_behind,
         spec=str(about.get("spec", "")),
     )
+
+
+def asks(summary: Mapping[str, Any]) -> str:
+    """What was asked of the rows."""
+    return (
+        f"What will SGD do on these {summary['rows']} rows of {summary['columns']} columns, in {summary['samples']} "
+        "samples?"
+    )
+
+
+def tables_of(curves: xr.Dataset, summary: Mapping[str, Any]) -> list[Table]:
+    """The numbers to expect, and the learning curve."""
+    epochs = summary["epochs_before_overfitting"]
+    rows = [
+        ["best constant rate", f"{summary['best_constant_rate']:.4g}"],
+        ["error with it", f"{summary['error_constant']:.4g}"],
+        ["error with the best schedule", f"{summary['error_plan']:.4g}"],
+        ["of the error above the floor it saves, predicted", f"{summary['gain_predicted']:.1%}"],
+        ["and in trainings on the rows", f"{summary['gain_trained']:.1%}"],
+        ["no linear map goes below", f"{summary['floor']:.4g} ± {summary['floor_error']:.1g}"],
+        ["of the labels' variance a linear map tells", f"{summary['explained']:.1%}"],
+        ["epochs before overfitting", "still improves at the end" if epochs is None else f"{epochs:.3g}"],
+        ["error with ten times the samples", f"{summary['error_10_times_the_samples']:.4g}"],
+        ["error of the best ridge regression", f"{summary['ridge']:.4g}"],
+    ]
+    return [Table("What to expect", ["quantity", "value"], rows), _curve(curves)]
 
 
 def _again(about: Mapping[str, Any], summary: Mapping[str, Any]) -> str:

@@ -12,6 +12,7 @@ import xarray as xr
 from ...plot import interactive
 from ...plot.grid import last
 from .document import Document, Shown, Table
+from .runs import PACKAGES
 
 MOST = 200  # rows of the table of cells
 CAPTION = "Means over seeds and runs; other fields at their first values."
@@ -38,9 +39,10 @@ def of_sweep(folder: Path, data: xr.Dataset) -> Document:
         ],
         figures=_figures(data, fields),
         tables=[_cells(data, fields)],
-        how=["Each cell is what `overlaps run` would compute at its scale; seeds and runs are averaged over."],
+        how=["Each cell is what overlaps run would compute at its scale; seeds and runs are averaged over."],
         command=f"overlaps sweep spec.toml --out {folder.name or 'DIR'}",
-        versions={name: str(data.attrs[name]) for name in ("overlaps", "python", "numpy") if name in data.attrs},
+        versions={name: str(data.attrs[name]) for name in PACKAGES if name in data.attrs},
+        citations=[paper for paper in str(data.attrs.get("citations", "")).split("\n") if paper],
         spec=path.read_text(encoding="utf-8") if path.exists() else "",
     )
 
@@ -81,7 +83,12 @@ def _best(data: xr.Dataset, fields: list[str]) -> list[str]:
     place = np.unravel_index(np.nanargmin(mean.values), mean.shape)
     at = mean.isel({d: int(i) for d, i in zip(mean.dims, place, strict=True)})
     where = ", ".join(f"{name.replace('_', ' ')} {_told(at[name].item())}" for name in fields)
-    return [f"The smallest error at the last time is {float(at):.4g}, at {where}."] if where else []
+    if not where:
+        return []
+    seeds = data.sizes.get("seed", 1)
+    mean = f", a mean over {seeds} seeds," if seeds > 1 else ""
+    scale = f" at scale {at['scale'].item()}" if "scale" in at.coords else ""
+    return [f"The smallest error at the last time{mean} is {float(at):.4g}, at {where}{scale}."]
 
 
 def _cells(data: xr.Dataset, fields: list[str]) -> Table:
@@ -95,7 +102,7 @@ def _cells(data: xr.Dataset, fields: list[str]) -> Table:
         rows.append([*map(_told, values), str(data["status"].isel(at).item()), told])
     note = f"The first {MOST} of {data['status'].size} cells." if data["status"].size > MOST else ""
     columns = [*(d.replace("_", " ") for d in dims), "status", "error at the last time, or why not"]
-    return Table("Cells", columns, rows, note)
+    return Table("Cells", columns, rows, note, folded=f"{len(rows)} cells, one by one")
 
 
 def _told(value: Any) -> str:

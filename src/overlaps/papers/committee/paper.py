@@ -143,12 +143,13 @@ def specialisation(quick: bool) -> Measurement:
     "run of training at N = 1000 from the same overlaps, whose noise of order 1/√N ends the plateau sooner than "
     "the R of 1e-6 that the equations start from",
     claims=("plateau", "specialisation"),
+    limits={"units": (2, 4), "rate": (0.02, 1.0)},
 )
-def figure_overlaps(quick: bool) -> tuple[Figure, xr.Dataset]:
+def figure_overlaps(quick: bool, *, units: int = 3, rate: float = 0.1) -> tuple[Figure, xr.Dataset]:
     """The figure of the paper, with the plateau of its formula, and a run of training by its exact law."""
 
-    units, rate, size = 3, 0.1, 100 if quick else 1000
-    times = np.linspace(0, 8000, 201 if quick else 1001)
+    size = 100 if quick else 1000
+    times = np.linspace(0, 800 / rate, 201 if quick else 1001)
     result = ov.solve(problem(units, rate), random_start(units, rate), times)
     run = ov.sample(problem(units, rate), random_start(units, rate, size), times, runs=1, seed=1, progress=False)
     figure, axes = panels(1, 3)
@@ -156,7 +157,7 @@ def figure_overlaps(quick: bool) -> tuple[Figure, xr.Dataset]:
     for ax, (name, entries) in zip(axes, pairs.items(), strict=True):
         for i, entry in enumerate(entries):
             label = f"${name}_{{{entry[0] + 1}{entry[1] + 1}}}$" if entry else "equation of motion"
-            style: dict[str, Any] = {"color": f"C{i % 7}", "ls": ("-", (0, (6, 2)))[i // 7]}
+            style: dict[str, Any] = {"color": f"C{i % 7}", "ls": ("-", (0, (6, 2)), ":")[i // 7]}
             at = (0, slice(None), *entry)
             ax.plot(times, result.data[name].values[at], lw=1.6, label=label, **style)
             ax.plot(times, run.data[name].values[at], lw=0.6, alpha=0.7, **style)
@@ -164,6 +165,6 @@ def figure_overlaps(quick: bool) -> tuple[Figure, xr.Dataset]:
         if name == "error":
             ax.axhline(plateau_height(units), color="0.6", ls="--", label="plateau for vanishing rate")
         finish(ax, {"error": "error"}.get(name, f"overlaps {name}"), TIME, ERROR if name == "error" else name, ncols=2)
-    words = f"K = M = {units}, rate {rate}, isotropic inputs; thick: equation of motion, thin: one run of training"
+    words = f"K = M = {units}, rate {rate:g}, isotropic inputs; thick: equation of motion, thin: one run of training"
     titled(figure, words + "\nquick: a run at N = 100 instead of 1000" * quick)
     return figure, result.data.assign({f"{name}_run": run.data[name] for name in pairs})

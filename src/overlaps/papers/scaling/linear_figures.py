@@ -84,12 +84,15 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
 
 
 @PAPER.figure(
-    "fig13", "a linear student at rates 0.1, 0.5 and 1: any rate against small rates", claims=("eq6", "finite-rate")
+    "fig13",
+    "a linear student at rates 0.1, 0.5 and 1: any rate against small rates",
+    claims=("eq6", "finite-rate"),
+    limits={"exponent": (0.1, 1.0)},
 )
-def fig13(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig13(quick: bool, *, exponent: float = 1.0) -> tuple[Figure, xr.Dataset]:
     """N = 128, β = 1, σ = 0, in the limit N → ∞ at L = 128 and exactly at N = L = 128."""
     rates, N, t = (0.1, 0.5, 1.0), 128, np.geomspace(1, 300, 120)
-    spectrum = ov.PowerLaw(N, 1.0)
+    spectrum = ov.PowerLaw(N, exponent)
     curves = np.empty((4, 3, t.size))
     figure, axes = panels(1, 3)
     for i, (rate, ax) in enumerate(zip(rates, axes, strict=True)):
@@ -108,11 +111,13 @@ def fig13(quick: bool) -> tuple[Figure, xr.Dataset]:
             ax.plot([], [], **PRINTED, label="(6) as printed: zero")
         log_log(ax, f"η = {rate:g}")
     critical = ov.laws.critical_rate(spectrum, N)
-    titled(figure, f"N = 128, β = 1, σ² = 0; the exact mean at N = L = 128 diverges from η = {critical:.4f} on")
+    titled(
+        figure, f"N = 128, β = {exponent:g}, σ² = 0; the exact mean at N = L = 128 diverges from η = {critical:.4f} on"
+    )
     names = ("small_rate", "any_rate", "exact_mean", "as_printed")
     data = {name: (("rate", "time"), curve) for name, curve in zip(names, curves, strict=True)}
     return figure, xr.Dataset(
-        data, {"rate": list(rates), "time": t}, {"parameters": "N = L = 128, beta = 1, sigma = 0"}
+        data, {"rate": list(rates), "time": t}, {"parameters": f"N = L = 128, beta = {exponent:g}, sigma = 0"}
     )
 
 
@@ -122,20 +127,25 @@ def mode_spectrum(levels: int, beta: float, rate: float) -> tuple[Array, Array]:
     return modes.rates[::-1] / rate, 2 * levels * modes.amplitudes[::-1]
 
 
-@PAPER.figure("fig10", "weights of the modes at rate 1 for 10 to 125 levels", claims=("finite-rate",))
-def fig10(quick: bool) -> tuple[Figure, xr.Dataset]:
+@PAPER.figure(
+    "fig10",
+    "weights of the modes at rate 1 for 10 to 125 levels",
+    claims=("finite-rate",),
+    limits={"rate": (0.05, 1.5)},
+)
+def fig10(quick: bool, *, rate: float = 1.0) -> tuple[Figure, xr.Dataset]:
     """Left: β = .1. Right: β = 1."""
     import matplotlib.pyplot as plt
 
     figure, axes = panels(1, 2)
-    data = xr.Dataset(attrs={"parameters": "rate = 1; L b_k |lambda_k|/(2 - rate) against rank k"})
+    data = xr.Dataset(attrs={"parameters": f"rate = {rate:g}; L b_k |lambda_k|/(2 - rate) against rank k"})
     for beta, ax in zip((0.1, 1.0), axes, strict=True):
         for i, L in enumerate(COUNTS):
-            k, weights = np.arange(1, L + 1), mode_spectrum(L, beta, 1.0)[1]
+            k, weights = np.arange(1, L + 1), mode_spectrum(L, beta, rate)[1]
             ax.plot(k, weights, ".-", ms=3, lw=1, color=plt.colormaps["viridis"](i / len(COUNTS)), label=f"L = {L}")
             data[f"weights_beta{beta:g}_L{L}"] = (f"k_L{L}", weights, {"beta": beta, "levels": L})
         log_log(ax, f"β = {beta:g}", "rank k", r"$L\, b_k\, |\lambda_{B,k}|\,/\,(2-\eta)$", ncols=2)
-    titled(figure, "weights of the modes at η = 1; for η → 0 they are the eigenvalues of the covariance")
+    titled(figure, f"weights of the modes at η = {rate:g}; for η → 0 they are the eigenvalues of the covariance")
     return figure, data
 
 

@@ -37,9 +37,9 @@ class RandomPlateau(NamedTuple):
     averaged: ov.laws.Plateau
 
 
-def random_plateau(levels: int, units: int, times: Array) -> RandomPlateau:
+def random_plateau(levels: int, units: int, times: Array, exponent: float = 0.25) -> RandomPlateau:
     """The runs of figures 4 and 17-19: N = 7000, σ = .01, β = .25, η = .1, one random start, first order."""
-    problem = committee(levels, 0.25, 0.1, students=units, teachers=units, first_order=True)
+    problem = committee(levels, exponent, 0.1, students=units, teachers=units, first_order=True)
     start = ov.draw(problem, 7000, scale=0.01)
     result = ov.solve(problem, start, times, levels=True)
     laws = (ov.laws.plateau(problem, T) for T in (start.T, ov.laws.equal_rows(start.T)))
@@ -64,15 +64,16 @@ def predicted_end(result: ov.Trajectory, law: ov.laws.Plateau, begin: float) -> 
     "erf, K = M = 2: with more eigenvalues the plateau shortens and the late decay becomes a power law; all from one "
     "start for each L",
     claims=("plateau-shortens", "erf-transition"),
+    limits={"exponent": (0.1, 2.0), "rate": (0.02, 1.0)},
 )
-def figure1(quick: bool) -> tuple[Figure, xr.Dataset]:
+def figure1(quick: bool, *, exponent: float = 1.0, rate: float = 0.1) -> tuple[Figure, xr.Dataset]:
     """N = 1024, η = .1, β = 1, σ = .01; the equation of motion, and two runs of SGD each unless quick."""
 
     figure, (ax,) = panels(1, 1)
-    numbers, times = [1, 4, 16, 64], np.linspace(0, 3500, 141 if quick else 701)
+    numbers, times = [1, 4, 16, 64], np.linspace(0, 350 / rate, 141 if quick else 701)
     curves, runs = [], []
     for i, levels in enumerate(numbers):
-        problem = committee(levels, 1.0, 0.1, students=2, teachers=2)
+        problem = committee(levels, exponent, rate, students=2, teachers=2)
         start = ov.draw(problem, 1024, seed=1, scale=0.01)
         curves.append(ov.solve(problem, start, times).data["error"].values[0])
         ax.plot(times, curves[-1], color=f"C{i}", label=f"L = {levels}, equation of motion")
@@ -83,7 +84,7 @@ def figure1(quick: bool) -> tuple[Figure, xr.Dataset]:
         ax.plot([], [], color="0.4", ls=":", lw=0.9, label="runs of SGD, two for each L")
     ax.set_yscale("log")
     finish(ax, "erf students", TIME, ERROR)
-    words = "K = M = 2, η = 0.1, β = 1, σ = 0.01, N = 1024"
+    words = f"K = M = 2, η = {rate:g}, β = {exponent:g}, σ = 0.01, N = 1024"
     titled(figure, words + "\nquick: no runs of SGD instead of two each" * quick)
     data = xr.Dataset({"error": (("L", "time"), curves)}, {"L": numbers, "time": times}, {"parameters": words})
     if runs:
@@ -161,16 +162,19 @@ def figure18(quick: bool) -> tuple[Figure, xr.Dataset]:
 
 
 @PAPER.figure(
-    "fig17", "height of the plateau for several numbers of eigenvalues, against the fixed point", claims=("eq99",)
+    "fig17",
+    "height of the plateau for several numbers of eigenvalues, against the fixed point",
+    claims=("eq99",),
+    limits={"units": (2, 6), "exponent": (0.1, 1.0)},
 )
-def figure17(quick: bool) -> tuple[Figure, xr.Dataset]:
+def figure17(quick: bool, *, units: int = 4, exponent: float = 0.25) -> tuple[Figure, xr.Dataset]:
     """L = 2, 8, 10, 12; dashed: the exact fixed point for unequal rows, dotted: rows averaged."""
 
     numbers, times = [2, 8, 10, 12], np.linspace(0, 1750, 71 if quick else 351)
     curves, heights, averaged = [], [], []
     figure, (ax,) = panels(1, 1)
     for i, levels in enumerate(numbers):
-        result, law, rows = random_plateau(levels, 4, times)
+        result, law, rows = random_plateau(levels, units, times, exponent)
         curves.append(result.data["error"].values[0])
         heights.append(law.error)
         averaged.append(rows.error)
@@ -180,7 +184,7 @@ def figure17(quick: bool) -> tuple[Figure, xr.Dataset]:
     low, high = min(heights), max(heights)
     ax.set_ylim(low - 0.3 * (high - low), high + 0.6 * (high - low))
     finish(ax, "dashed: fixed point, dotted: with averaged rows", TIME, ERROR)
-    titled(figure, "M = K = 4, N = 7000, η = 0.1, β = 0.25, first order in the rate")
+    titled(figure, f"M = K = {units}, N = 7000, η = 0.1, β = {exponent:g}, first order in the rate")
     coords = {"L": numbers, "time": times}
     values = {"error": (("L", "time"), curves), "plateau": ("L", heights), "plateau_averaged": ("L", averaged)}
     return figure, xr.Dataset(values, coords, {"parameters": ax.get_title()})

@@ -88,26 +88,31 @@ def draw(settings: list[tuple[float, float, float]], kinds: tuple[str, ...]) -> 
     "fig7",
     "sum against integral for rates 1/(2 omega_1) and 1e-5, with its corrections",
     claims=("bound", "bound-late"),
+    limits={"exponent": (0.05, 2.0)},
 )
-def fig7(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig7(quick: bool, *, exponent: float = 0.5) -> tuple[Figure, xr.Dataset]:
     """β = .5; 1/(2 ω₊) is .0095."""
-    rate = 1 / (2 * ov.PowerLaw(N, 0.5).eigenvalues[0])
-    return draw([(0.5, rate, 50.0), (0.5, 1e-5, 5000.0)], ("integral", "ends", "bound"))
+    rate = 1 / (2 * ov.PowerLaw(N, exponent).eigenvalues[0])
+    return draw([(exponent, rate, 50.0), (exponent, 1e-5, 5000.0)], ("integral", "ends", "bound"))
 
 
 @PAPER.figure(
-    "fig8", "sum against integral at rate 0.01 for exponents 0.5 and 0.01, with its corrections", claims=("bound-late",)
+    "fig8",
+    "sum against integral at rate 0.01 for exponents 0.5 and 0.01, with its corrections",
+    claims=("bound-late",),
+    limits={"rate": (0.001, 0.1)},
 )
-def fig8(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig8(quick: bool, *, rate: float = 0.01) -> tuple[Figure, xr.Dataset]:
     """η = .01."""
-    return draw([(0.5, 0.01, 300.0), (0.01, 0.01, 300.0)], ("integral", "ends"))
+    return draw([(0.5, rate, 300.0), (0.01, rate, 300.0)], ("integral", "ends"))
 
 
 @PAPER.figure(
     "fig9",
     "sum against integral, and the integral with its first Gamma function only",
     claims=("time-exponent-linear",),
+    limits={"rate": (0.001, 0.1)},
 )
-def fig9(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig9(quick: bool, *, rate: float = 0.01) -> tuple[Figure, xr.Dataset]:
     """η = .01, β = 1 and .01."""
-    return draw([(1.0, 0.01, 50.0), (0.01, 0.01, 50.0)], ("integral", "first_gamma"))
+    return draw([(1.0, rate, 50.0), (0.01, rate, 50.0)], ("integral", "first_gamma"))

@@ -1,0 +1,71 @@
+"""Labels of logarithmic axes: decades, and where there are few of them 2 and 5 as well; all of one size.
+
+>>> import numpy as np
+>>> ticks(0.02, 0.7), ticks(1.0, 1e5)
+({'dtick': 'D2', 'tickformat': '~g'}, {'dtick': 1, 'exponentformat': 'power'})
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from plotly.graph_objects import Figure
+
+FEW = 2.0  # decades, up to which 2 and 5 are labelled
+MANY = 6  # labels of decades on an axis
+PLAIN = 1e-4, 1e5  # numbers between these are written out
+
+
+def ticks(low: float, high: float) -> dict[str, Any]:
+    """Labels of an axis of Plotly that goes from `low` to `high`, both above zero."""
+    decades = math.log10(high / low)
+    if decades <= FEW:
+        return {"dtick": "D2", "tickformat": "~g" if low >= PLAIN[0] and high <= PLAIN[1] else ".1~e"}
+    return {"dtick": math.ceil(decades / MANY), "exponentformat": "power"}
+
+
+def label_plotly(figure: Figure) -> Figure:
+    """Label the logarithmic axes of a figure by what is drawn on them; an axis with a range of its own by that."""
+    for key, axis in figure.to_dict()["layout"].items():
+        letter = key[0]
+        if not key.startswith(("xaxis", "yaxis")) or axis.get("type") != "log":
+            continue
+        name = key.replace("axis", "")
+        drawn = [getattr(trace, letter) for trace in figure.data if (trace[f"{letter}axis"] or letter) == name]
+        values = [np.asarray(each, float).ravel() for each in drawn if each is not None]
+        if axis.get("range"):
+            values = [10.0 ** np.asarray(axis["range"], float)]
+        found = np.concatenate([np.empty(0), *values])
+        found = found[np.isfinite(found) & (found > 0)]
+        if found.size:
+            minor = {"ticks": "outside", "ticklen": 3, "dtick": "D1"}
+            figure.layout[key].update(**ticks(float(found.min()), float(found.max())), minor=minor)
+    return figure
+
+
+def label(ax: Axes) -> Axes:
+    """Label the logarithmic axes of matplotlib's `ax` in the same way, whatever their limits will be."""
+    from matplotlib.ticker import LogFormatterSciNotation, LogLocator, NullFormatter
+
+    class Decades(LogLocator):
+        def tick_values(self, vmin: float, vmax: float) -> Any:
+            few = 0 < vmin < vmax and math.log10(vmax / vmin) <= FEW
+            self.set_params(subs=(1.0, 2.0, 5.0) if few else (1.0,))
+            return super().tick_values(vmin, vmax)
+
+    class Words(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            low, high = sorted(self.axis.get_view_interval())
+            return f"{x:g}" if low >= PLAIN[0] and high <= PLAIN[1] else super().__call__(x, pos)
+
+    for axis in (ax.xaxis, ax.yaxis):
+        if axis.get_scale() == "log":
+            axis.set_major_locator(Decades())
+            axis.set_major_formatter(Words(labelOnlyBase=False))
+            axis.set_minor_formatter(NullFormatter())
+    return ax
