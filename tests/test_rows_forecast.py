@@ -13,6 +13,9 @@ import xarray as xr
 import overlaps as ov
 from command import command
 from notebooks import shown
+from overlaps.pages.report import read
+from overlaps.pages.report.document import write
+from overlaps.plan.diverging_runs import diverged, errors_of_runs
 from overlaps.plan.rows_task import Estimates, RowsTask
 from overlaps.plan.trust import one_pass
 
@@ -140,22 +143,58 @@ def test_the_plan_is_ready_for_training(forecast_of_digits: Any) -> None:
     assert result.data["error"].values.mean() == pytest.approx(plan.error, rel=0.02)
 
 
-@pytest.mark.parametrize("kind", ["bright and dark", "heavy tails"])
-def test_rows_that_make_theory_useless_are_told(kind: str) -> None:
+USELESS = {"bright and dark": 1.0, "brighter and darker": 1.6, "heavy tails": 2.5, "Cauchy": 1.0}
+
+
+@pytest.mark.parametrize("kind", USELESS)
+def test_rows_that_make_theory_useless_are_told(kind: str, tmp_path: Path) -> None:
     """The verdict, and the reason as it is measured."""
     rng = np.random.default_rng(0)
-    if kind == "bright and dark":
-        rows, labels = drawn(2000, 0, brightness=1.0)
+    if "bright" in kind:
+        rows, labels = drawn(2000, 0, brightness=USELESS[kind])
     else:
-        rows = rng.standard_t(2.5, (2000, 20)) * np.sqrt(OMEGA)
+        rows = rng.standard_t(USELESS[kind], (2000, 20)) * np.sqrt(OMEGA)
         labels = rows @ THETA + 0.5 * rng.standard_normal(2000)
-    trust = ov.forecast(ov.Samples(rows, labels), runs=40, progress=False).trust
-    assert not trust.trusted
-    assert "do not trust the theory on these data: training" in trust.words
+    found = ov.forecast(ov.Samples(rows, labels), runs=40, progress=False)
+    trust = found.trust
+    assert not trust.trusted and found.gain is None and "not promised" in repr(found)
+    summary = json.loads(found.write(tmp_path)["summary"].read_text(), parse_constant=pytest.fail)
+    assert summary["gain_predicted"] is None and summary["diverged"]["trainings"] == 40
+    assert "do not trust the theory on these data: " in trust.words
     assert "rows are bright and dark, or have heavy tails: E|x|^4/(E|x|^2)^2 is" in trust.words
     lengths = np.square(rows - rows.mean(0)).sum(1)
     assert trust.fourth == pytest.approx(np.mean(lengths**2) / np.mean(lengths) ** 2, rel=1e-9)
     assert trust.fourth > 2 * trust.gaussian and trust.bright > 0.05
+    lost = trust.diverged[trust.rates == trust.best].item()
+    assert f"{lost} of 40 trainings diverge" in trust.words if lost else "training" in trust.words
+    if kind == "Cauchy":  # most runs diverge, and all is told of them
+        assert lost > 20 and summary["diverged"]["planned"] > 20 and summary["gain_trained"] is None
+        assert np.isinf(found.curves["error_plan_high"].values[-1]) and "of 40 diverged" in repr(found)
+        assert np.isinf(trust.within(trust.best)) and trust.highest_rate == 0
+        answer = write(read(tmp_path), tmp_path / "report.html").read_text()
+        assert "not promised" in answer and "diverged with the schedule" in answer
+
+
+def test_runs_that_diverge_are_counted_one_by_one() -> None:
+    """Errors of single runs: those that diverge end in infinity, the others are as trained."""
+    rows, labels = drawn(400, 0, brightness=1.6)
+    data = ov.Samples(rows, labels)
+    problem = ov.Problem(data=data, student=ov.Committee(1, "linear"), algorithm=ov.OnlineSGD(0.25))
+    start = ov.draw(problem, 20, scale=0.0)
+    errors = errors_of_runs(ov.train, problem, start, [1.0, 20.0], 40, 0, progress=False)
+    assert errors.shape == (40, 2) and 0 < diverged(errors) < 40
+    assert np.isfinite(errors[:, 0]).all() and np.isinf(errors[:, 1]).sum() == diverged(errors)
+    calm = errors_of_runs(ov.train, problem, start, [0.1], 5, 0, progress=False)
+    assert np.array_equal(calm, ov.train(problem, start, [0.1], 5, 0, progress=False).data["error"].values)
+
+
+def test_nothing_is_promised_beyond_the_rates_that_were_tried() -> None:
+    """At the largest rate that was tried the deviation is finite, beyond it there is none to reckon with."""
+    rows, labels = drawn(2000, 0)
+    trust = ov.forecast(ov.Samples(rows, labels), runs=40, progress=False).trust
+    last = trust.rates[-1]
+    assert np.isfinite(trust.within(last)) and np.isinf(trust.within(1.01 * last))
+    assert trust.highest_rate <= last * (1 + 1e-9)
 
 
 def test_gaussian_rows_are_trusted() -> None:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from ..plan.diverging_runs import in_words
 from ..plan.rows_forecast import RowsForecast
 
 if TYPE_CHECKING:
@@ -41,19 +42,19 @@ def draw_schedule(ax: Axes, found: RowsForecast, plan_colour: str, constant_colo
     ax.plot(size * plan.times, plan.rates, ".", color=plan_colour, ms=4)
     ax.axhline(plan.best_constant, color=constant_colour, lw=1.2, ls="--", label="best constant rate")
     ax.set(xlabel="samples", ylabel="learning rate", ylim=(0, None))
-    ax.set_title(f"(f) excess error saved: {plan.gain:.0%}, trained {found.check.gain:.0%}")
+    ax.set_title(f"(f) excess error saved: {plan.gain:.0%}, trained {found.check.gain or 0:.0%}")
     ax.legend(loc="upper right")
 
 
 def words(found: RowsForecast) -> list[str]:
     """What was planned, what training made of it, and the verdict."""
     plan, check, held = found.plan, found.check, found.trust.held_out
-    ends = [f"{x.mean():.4g} ± {x.std(ddof=1) / np.sqrt(x.size):.1g}" for x in (check.planned, check.compared)]
+    ends = [in_words(x) for x in (check.planned, check.compared)]
     lines = [
         f"labelled digits, even or odd, {len(found.data.rows)} rows: a training planned before it is done",
         f"  best constant rate {plan.best_constant:.3g}: error predicted {plan.baseline:.4g}, trained {ends[1]}",
         f"  best schedule: error predicted {plan.error:.4g}, trained {ends[0]}; it saves {plan.gain:.0%} of the error "
-        f"above the floor, in training {check.gain:.0%}",
+        f"above the floor, in training {check.gain or 0:.0%}",
         f"  {found.trust.words}",
     ]
     return lines if held is None else [*lines, f"  {held!r}"]

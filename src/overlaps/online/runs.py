@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time as clock
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
@@ -21,6 +22,7 @@ from ..trajectory.independent_runs import Progress, generator, simulate_in_threa
 from .recording import Observed, Records, Run, Stops
 
 Array = NDArray[np.float64]
+CLOSER = 32  # stops between which a divergence is located, and again between two of them
 STREAMS = {"micro": 1, "meso": 2, "diffusion": 3}  # so that the same seed gives the scales different samples
 
 
@@ -87,16 +89,19 @@ class Recorder:
             observed[int(at)][which] = row[name]
 
     def locate(self, where: Divergence, rng: np.random.Generator, start: Start) -> tuple[int, str]:
-        """Step and quantity of a divergence, by repeating the run (same seed, same samples) with closer stops."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            again = self.run.copy_with(rng)
-            if where.before:
-                again.record(np.array([where.before], np.int64))
-            stops = np.unique(np.linspace(where.before, where.after, 1001).astype(np.int64))[1:]
-            recorded = again.record(stops)
-        i = int(recorded.bounded.argmin())
+        """Step and quantity of a divergence, by repeating the run (same seed, same samples) with ever closer stops."""
+        before, after = where.before, where.after
+        for _ in range(2):
+            again = self.run.copy_with(deepcopy(rng))
+            stops = np.unique(np.linspace(before, after, CLOSER + 1).astype(np.int64))[1:]
+            with np.errstate(over="ignore", invalid="ignore"):
+                if before:
+                    again.record(np.array([before], np.int64))
+                recorded = again.record(stops)
+            i = int(recorded.bounded.argmin())
+            before, after = int(stops[i - 1]) if i else before, int(stops[i])
         Q, A, v = recorded.Q[i], recorded.A[i], recorded.v[i]
-        return int(stops[i]), largest_overlap(Q, A, v, start.eigenvalues, start.seen, start.u.size)
+        return after, largest_overlap(Q, A, v, start.eigenvalues, start.seen, start.u.size)
 
 
 def record(

@@ -41,6 +41,7 @@ from ..online.weak_mixture import WEAK
 from ..problem.start import Start, check
 from ..problem.statement import Problem
 from ..trajectory.scales import sample, train
+from .diverging_runs import diverged, errors_of_runs, in_words
 from .objectives import Objective, is_one_pass, objective, with_rate
 from .search import MOST, REFINED, SCANNED, best_constant, best_values, knot_times
 
@@ -112,15 +113,17 @@ class TrainingPlan:
         return "\n".join(lines)
 
     def check(self, runs: int = 100, seed: int = 0, *, progress: bool = True) -> PlanCheck:
-        """Runs with the plan and without it: of the overlap chain, `sample`; on labelled rows of training, `train`."""
+        """Runs with the plan and without it: of the overlap chain, `sample`; on labelled rows of training, `train`.
+
+        Runs that diverge have infinite errors.
+        """
         if self.start.size is None:
             raise InputError("start: runs need a size; give the start one by Start.at_size, or draw it")
         runs = whole("runs", runs, least=2)
         ends: list[Array] = []
         for problem, last in ((self.problem, self.time), (self.compared, self._compared_time)):
             way = train if problem.learns_rows else sample
-            found = way(problem, self.start, [last], runs, seed, progress=progress)
-            ends.append(found.data["error"].values[:, -1])
+            ends.append(errors_of_runs(way, problem, self.start, [last], runs, seed, progress=progress)[:, -1])
         return PlanCheck(self, *ends)
 
     @property
@@ -152,16 +155,18 @@ class TrainingPlan:
 
 @dataclass(frozen=True, eq=False)
 class PlanCheck:
-    """Last errors of runs with a plan, (runs,), and of its baseline."""
+    """Last errors of runs with a plan, (runs,), and of its baseline; infinite where a run diverged."""
 
     plan: TrainingPlan
     planned: Array
     compared: Array
 
     @property
-    def gain(self) -> float:
-        """Share of the baseline's error above the floor that was saved in these runs."""
+    def gain(self) -> float | None:
+        """Share of the baseline's error above the floor that was saved in these runs; None if any diverged."""
         floor = self.plan.floor
+        if diverged(self.planned) or diverged(self.compared):
+            return None
         return 1 - (float(self.planned.mean()) - floor) / (float(self.compared.mean()) - floor)
 
     def __repr__(self) -> str:
@@ -170,9 +175,9 @@ class PlanCheck:
             ("plan", self.plan.error, self.planned),
             ("baseline", self.plan.baseline, self.compared),
         ):
-            error = runs.std(ddof=1) / np.sqrt(runs.size)
-            lines.append(f"  {name}: predicted {predicted:.4g}, runs {runs.mean():.4g} ± {error:.1g}")
-        lines.append(f"  error above the floor saved: predicted {self.plan.gain:.0%}, runs {self.gain:.0%}")
+            lines.append(f"  {name}: predicted {predicted:.4g}, runs {in_words(runs)}")
+        if self.gain is not None:
+            lines.append(f"  error above the floor saved: predicted {self.plan.gain:.0%}, runs {self.gain:.0%}")
         return "\n".join(lines)
 
 

@@ -45,8 +45,9 @@ from ..problem.statement import Problem
 from ..trajectory.citations import ROWS_FORECAST
 from ..trajectory.dataset import SAMPLES, Trajectory, provenance
 from ..trajectory.scales import solve
+from .diverging_runs import diverged, in_words
 from .optimise import PlanCheck, TrainingPlan, optimise
-from .rows_task import Estimates, RowsTask
+from .rows_task import Estimates, RowsTask, spread
 from .trust import Trust, measure_trust
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ class RowsForecast:
     trust: by how much theory may be trusted on these rows.
     curves: dataset with error_constant, error_plan (sample), of fresh rows, their lower and upper ends, rate_plan
         (sample), eigenvalue and explained (level), the share of the labels' variance that each direction tells.
+        Where runs diverge, upper ends are infinite.
     floor, floor_error: error that no linear map of fresh rows goes below, and its standard error.
     passes: theory of many passes over four fifths of the rows at the best constant rate, tested on the others.
     more: predicted error of fresh rows with ten times the samples and the best schedule for them.
@@ -99,9 +101,9 @@ class RowsForecast:
         return self.passes.best_epoch
 
     @property
-    def gain(self) -> float:
-        """Share of the error above the floor that the schedule saves, predicted."""
-        return self.plan.gain
+    def gain(self) -> float | None:
+        """Share of the error above the floor that the schedule is promised to save; None where theory has no trust."""
+        return self.plan.gain if self.trust.trusted else None
 
     def __repr__(self) -> str:
         c, rows = self.curves, len(self.data.rows)
@@ -118,20 +120,33 @@ class RowsForecast:
         ]
         for name, words in (("constant", f"rate {self.plan.best_constant:.3g}"), ("plan", "best schedule")):
             value, high = c[f"error_{name}"].values[some], c[f"error_{name}_high"].values[some]
-            cells = (f"{v:.4g} ± {h - v:.2g}" for v, h in zip(value, high, strict=True))
+            cells = (
+                f"{v:.4g} ± {h - v:.2g}" if np.isfinite(h) else f"{v:.4g}, no bound"
+                for v, h in zip(value, high, strict=True)
+            )
             lines.append(f"    {words:<16}" + "".join(f"{cell:>17}" for cell in cells))
         lines.append("    its rate        " + "".join(f"{x:>17.3g}" for x in c["rate_plan"].values[some]))
-        ends = [f"{x.mean():.4g} ± {x.std(ddof=1) / np.sqrt(x.size):.1g}" for x in self._trained]
         lines += [
-            f"    it saves {self.gain:.0%} of the error above the floor; in {self.check.planned.size} trainings on the "
-            f"rows {self.check.gain:.0%}: {ends[0]} (predicted {self.plan.error:.4g}) against {ends[1]} "
-            f"({self.plan.baseline:.4g})",
+            f"    {self.saved}",
             f"  {self._many_passes}",
             f"  with {MORE} times the samples: error {self.more:.4g} in one pass with their best schedule, "
             f"{self.ridge[1]:.4g} by the best ridge regression ({self.ridge[0]:.4g} with these)",
             *(f"  {line}" for line in repr(self.trust).splitlines()),
         ]
         return "\n".join(lines)
+
+    @property
+    def saved(self) -> str:
+        """In words, what the schedule saves: as promised where theory may be trusted, and as trained."""
+        check, ends = self.check, [in_words(x) for x in self._trained]
+        told = "what it saves is not promised, since theory is not to be trusted here"
+        if self.gain is not None:
+            told = f"it saves {self.gain:.0%} of the error above the floor"
+        trained = f"in {check.planned.size} trainings on the rows"
+        if check.gain is not None:
+            trained += f" {check.gain:.0%}"
+        foretold = f"(predicted {self.plan.error:.4g}) against {ends[1]} ({self.plan.baseline:.4g})"
+        return f"{told}; {trained}: {ends[0]} {foretold}"
 
     @property
     def _many_passes(self) -> str:
@@ -189,15 +204,19 @@ class RowsForecast:
             curve.plot(x[1:], error[0], color=colour, label=words)
             curve.fill_between(x[1:], error[1], error[2], color=colour, alpha=0.15, lw=0)
         for runs, colour in zip(self._trained, (blue, "k"), strict=True):
-            curve.errorbar(x[-1], runs.mean(), runs.std(ddof=1), fmt="o", color=colour)
+            if not diverged(runs):
+                curve.errorbar(x[-1], runs.mean(), runs.std(ddof=1), fmt="o", color=colour)
         curve.axhline(self.floor, color="0.5", ls=":", label="floor")
         curve.set(
             xscale="log", yscale="log", xlabel="samples", ylabel="error", title="one pass; dots: trained on the rows"
         )
         curve.legend()
+        promised = "not promised to save anything"
+        if self.gain is not None:
+            promised = f"saves {self.gain:.0%} of the error above the floor"
         rate.plot(plan.times * self.data.size, plan.rates, ".-", color=blue, label="best schedule")
         rate.axhline(plan.best_constant, color="k", ls="--", label="best constant")
-        rate.set(xlabel="samples", ylabel="rate", title=f"saves {self.gain:.0%} of the error above the floor")
+        rate.set(xlabel="samples", ylabel="rate", title=promised)
         rate.legend()
         for i, r in enumerate(trust.rates):
             if np.isfinite(trust.trained[i]).all():
@@ -210,7 +229,8 @@ class RowsForecast:
                 )
         verdict.axhline(0, color="k", lw=0.8)
         verdict.set(xscale="log", xlabel="samples", ylabel="trained against theory, %", title=_wrapped(trust.words))
-        verdict.legend()
+        if np.isfinite(trust.trained).all(1).any():
+            verdict.legend()
         for ax in figure.axes:
             label(ax)
         return figure
@@ -222,6 +242,7 @@ class RowsForecast:
     def summary(self) -> dict[str, Any]:
         """The numbers that matter, for JSON."""
         trust, held = self.trust, self.trust.held_out
+        lost = [diverged(runs) for runs in self._trained]
         return {
             "rows": len(self.data.rows),
             "columns": self.data.size,
@@ -234,6 +255,7 @@ class RowsForecast:
             "error_plan": float(self.curves["error_plan"][-1]),
             "gain_predicted": self.gain,
             "gain_trained": self.check.gain,
+            "diverged": {"trainings": self.check.planned.size, "planned": lost[0], "constant": lost[1]},
             "schedule": {"samples": (self.plan.times * self.data.size).tolist(), "rates": self.plan.rates.tolist()},
             "epochs_before_overfitting": self.epochs if np.isfinite(self.epochs) else None,
             f"error_{MORE}_times_the_samples": self.more,
@@ -248,8 +270,8 @@ class RowsForecast:
             else {
                 "rows": held.rows,
                 "predicted": held.predicted,
-                "measured": held.measured,
-                "standard_error_of_the_deviation": held.standard_error,
+                "measured": held.measured if np.isfinite(held.measured) else None,
+                "standard_error_of_the_deviation": held.standard_error if np.isfinite(held.standard_error) else None,
             },
         }
 
@@ -352,27 +374,31 @@ def _rates(plan: TrainingPlan, samples: int, size: int) -> Array:
 
 
 def _spread(trust: Trust) -> float:
-    """Standard deviation of single runs at the best rate, at the end, relative to their mean."""
+    """Standard deviation of single runs at the best rate, at the end, relative to their mean; infinite if any diverge."""
     at = int(np.argmin(np.abs(trust.rates - trust.best)))
-    spread = trust.errors[at, -1] * np.sqrt(trust.runs) / trust.trained[at, -1]
-    return float(spread) if np.isfinite(spread) else np.nan
+    if trust.diverged[at]:
+        return np.inf
+    return float(trust.errors[at, -1] * np.sqrt(trust.runs) / trust.trained[at, -1])
 
 
 def _curves(
-    estimates: Estimates, plan: TrainingPlan, samples: int, spread: float, check: PlanCheck, seed: int
+    estimates: Estimates, plan: TrainingPlan, samples: int, constant: float, check: PlanCheck, seed: int
 ) -> tuple[xr.Dataset, float]:
     """Learning curves of fresh rows with their bands, and the standard error of the floor."""
     fresh, N = estimates.fresh, estimates.omega.size
     at = np.unique(np.concatenate([[0], np.geomspace(max(1, N / 10), samples, POINTS).round()]).astype(int))
     tasks: list[RowsTask] = estimates.resampled(RESAMPLED, seed)
     values: dict[str, Any] = {}
-    single = {"constant": spread, "plan": float(check.planned.std(ddof=1) / check.planned.mean())}
+    planned = np.inf if diverged(check.planned) else float(check.planned.std(ddof=1) / check.planned.mean())
+    single = {"constant": constant, "plan": planned}
     rates = {"constant": np.full(samples, plan.best_constant), "plan": _rates(plan, samples, N)}
     for name in rates:
         error = fresh.errors(rates[name])[at]
-        doubt = np.std([task.rough_errors(rates[name])[at] for task in tasks], axis=0, ddof=1)
+        doubt = spread(np.array([task.rough_errors(rates[name])[at] for task in tasks]))
         # runs spread by little at first: they all start at zero
-        width = BAND * np.hypot(doubt, np.nan_to_num(single[name]) * error * np.minimum(1.0, at / N))
+        width = np.full(at.size, np.inf)
+        if np.isfinite(single[name]):
+            width = BAND * np.hypot(doubt, single[name] * error * np.minimum(1.0, at / N))
         values |= {
             f"error_{name}": ("sample", error),
             f"error_{name}_low": ("sample", np.maximum(error - width, 0.0)),

@@ -61,6 +61,13 @@ class RowsTask:
         return mean.curve(rates) + self.noise / 2
 
 
+def spread(values: Array) -> Array:
+    """Standard deviation over resamples, the first axis; infinite where any of them overflows."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = np.std(values, axis=0, ddof=1)
+    return np.where(np.isfinite(found), found, np.inf)
+
+
 @dataclass(frozen=True, eq=False)
 class Estimates:
     """Estimates from labelled rows: `rows`, (n, N) in their principal axes, and `targets`, (n,).

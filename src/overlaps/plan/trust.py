@@ -22,12 +22,12 @@ from numpy.typing import NDArray
 from ..algorithms import OnlineSGD
 from ..compiled.functions import kept
 from ..data import Samples
-from ..interface.errors import NumericalError
 from ..network.architectures import Committee
 from ..problem.start import draw
 from ..problem.statement import Problem
 from ..trajectory.scales import train
-from .rows_task import Estimates
+from .diverging_runs import diverged, errors_of_runs
+from .rows_task import Estimates, spread
 
 Array = NDArray[np.float64]
 LARGEST = 0.1  # deviation beyond which theory is not to be trusted
@@ -36,6 +36,8 @@ UNUSUAL = 1.5  # ratio of fourth moments to Gaussian ones that is named as the r
 BRIGHT = 0.01  # share of the rows, those of largest length
 TIMES = 4  # at which a training is compared with its prediction
 LADDER = (1 / 3, 1.0, 3.0, 9.0)  # rates that are tried, in units of the one that is to be used
+HUGE = 1e100  # losses beyond which a pass has diverged
+MANIFOLD = 10.0  # relative deviation from which errors are told as multiples
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +45,8 @@ class HeldOut:
     """One pass over four fifths of the rows, tested on the others, at the end: predicted and measured, with errors.
 
     rows: how many were held out. doubt: standard error of the prediction, of the estimates. error: standard error of
-    what was measured, over runs and the rows held out.
+    what was measured, over runs and the rows held out. Where a pass diverged, what was measured is infinite and its
+    error is zero.
     """
 
     rows: int
@@ -63,9 +66,10 @@ class HeldOut:
         return float(np.hypot(self.doubt, self.error)) / self.predicted
 
     def __repr__(self) -> str:
+        seen = f"{self.measured:.4g} ± {self.error:.1g}" if np.isfinite(self.measured) else "it diverged"
         return (
-            f"one pass tested on {self.rows} rows held out: {self.measured:.4g} ± {self.error:.1g}, predicted from the "
-            f"others {self.predicted:.4g} ± {self.doubt:.1g}"
+            f"one pass tested on {self.rows} rows held out: {seen}, predicted from the others {self.predicted:.4g} ± "
+            f"{self.doubt:.1g}"
         )
 
 
@@ -79,7 +83,7 @@ class Trust:
     times: at which trainings were compared, (times,).
     predicted, trained, errors: error by theory, mean over runs, and standard error of the mean, (rates, times);
         infinite where a run diverged.
-    runs: of each training.
+    runs: of each training. diverged: how many of them diverged, (rates,).
     fourth, gaussian: E|x|⁴/(E|x|²)² of the rows, and of Gaussian inputs with their spectrum.
     bright: share of Σ|x|² in the hundredth of the rows of largest length.
     best: the rate that is to be used.
@@ -92,6 +96,7 @@ class Trust:
     trained: Array
     errors: Array
     runs: int
+    diverged: NDArray[np.int64]
     fourth: float
     gaussian: float
     bright: float
@@ -104,10 +109,13 @@ class Trust:
         return self.trained / self.predicted - 1
 
     def within(self, rate: float) -> float:
-        """Relative deviation from theory that has to be reckoned with at a rate; infinite where runs diverged."""
+        """Relative deviation from theory that has to be reckoned with at a rate.
+
+        Infinite where runs diverged, and beyond the rates that were tried, where nothing is promised.
+        """
         bars = (np.abs(self.deviations) + SURE * self.errors / self.predicted).max(1)
-        if rate > self.rates[-1]:  # the deviation grows with the rate
-            return float(bars[-1] * rate / self.rates[-1])
+        if rate > self.rates[-1] * (1 + 1e-9):
+            return np.inf
         known = np.isfinite(bars)
         after = int(np.searchsorted(self.rates, rate))
         if not known[max(0, after - 1) : after + 1].all():
@@ -121,23 +129,29 @@ class Trust:
         if bar > LARGEST:
             return f"{self._words(bar)} at rate {self.best:.3g}; {self.shape}"
         held = self.held_out
-        if held is not None and abs(held.deviation) > max(LARGEST, 4 * held.standard_error):
+        if held is not None and not abs(held.deviation) <= max(LARGEST, 4 * held.standard_error):
+            if not np.isfinite(held.measured):
+                return "passes over a part of the rows diverge"
             far = abs(held.deviation) / held.standard_error
             return f"rows held out are off by {held.deviation:+.0%}, {far:.0f} standard errors"
         return ""
 
     def _words(self, bar: float) -> str:
-        if not np.isfinite(bar):
-            return "training diverges"
         at = int(np.argmin(np.abs(self.rates - self.best)))
+        if self.diverged[at]:
+            return f"{self.diverged[at]} of {self.runs} trainings diverge"
+        if not np.isfinite(bar):
+            return "trainings diverge at the rates around it, and nothing is promised"
         worst = int(np.argmax(np.abs(self.deviations[at])))
         deviation, error = self.deviations[at, worst], self.errors[at, worst] / self.predicted[at, worst]
+        if deviation > MANIFOLD:
+            return f"training has {1 + deviation:.1e} ± {error:.1g} times the error of theory"
         return f"training is {deviation:+.0%} ± {error:.0%} off theory"
 
     @property
     def highest_rate(self) -> float:
         """The largest rate at which theory may be trusted; zero where there is none."""
-        tried = np.geomspace(self.rates[0], 3 * self.rates[-1], 200)
+        tried = np.geomspace(self.rates[0], self.rates[-1], 200)
         good = np.array([self.within(rate) <= LARGEST for rate in tried])
         return float(tried[good].max()) if good.any() else 0.0
 
@@ -166,11 +180,11 @@ class Trust:
 
     def __repr__(self) -> str:
         lines = [f"verdict: {self.words}"]
-        for rate, predicted, trained, error in zip(
-            self.rates, self.predicted[:, -1], self.trained[:, -1], self.errors[:, -1], strict=True
+        for rate, predicted, trained, error, lost in zip(
+            self.rates, self.predicted[:, -1], self.trained[:, -1], self.errors[:, -1], self.diverged, strict=True
         ):
-            seen = f"{trained:.4g} ± {error:.1g}" if np.isfinite(trained) else "diverged"
-            lines.append(f"  {self.runs} trainings at rate {rate:.3g}: error {seen}, predicted {predicted:.4g}")
+            seen = f"{lost} diverged" if lost else f"error {trained:.4g} ± {error:.1g}"
+            lines.append(f"  {self.runs} trainings at rate {rate:.3g}: {seen}, predicted {predicted:.4g}")
         if self.held_out is not None:
             lines.append(f"  {self.held_out!r}")
         return "\n".join(lines)
@@ -186,21 +200,18 @@ def measure_trust(
     fourth = float(np.mean(lengths**2) / np.mean(lengths) ** 2)
     gaussian = 1 + 2 * float(omega @ omega) / float(omega.sum()) ** 2
     longest = np.sort(lengths)[-max(1, round(BRIGHT * n)) :]
-    rates = best * np.array(LADDER)
     stops = np.unique(np.geomspace(max(1, N / 4), max(4, last * N), TIMES).round().astype(int))
-    predicted = np.array([estimates.plain.errors(np.full(stops[-1], rate))[stops] for rate in rates])
-    stable = np.isfinite(predicted).all(1) & (predicted[:, -1] < 2 * predicted[0, 0] + estimates.plain.noise)
-    rates, predicted = rates[stable], predicted[stable]
+    rates, predicted = _stable_rates(estimates, best, stops)
     problem = Problem(data=data, student=Committee(1, "linear"), algorithm=OnlineSGD(best))
     start = draw(problem, N, scale=0.0)
     trained, errors = np.full(predicted.shape, np.inf), np.full(predicted.shape, np.inf)
+    lost = np.zeros(rates.size, np.int64)
     for i, rate in enumerate(rates.tolist()):
         at_rate = replace(problem, algorithm=OnlineSGD(rate))
-        try:
-            found = train(at_rate, start, stops / N, runs, seed, progress=progress).data["error"].values
-        except NumericalError:
-            continue  # it diverged, which is the finding
-        trained[i], errors[i] = found.mean(0), found.std(0, ddof=1) / np.sqrt(runs)
+        found = errors_of_runs(train, at_rate, start, stops / N, runs, seed, progress=progress)
+        finite, lost[i] = np.isfinite(found).all(0), diverged(found)
+        trained[i, finite] = found[:, finite].mean(0)
+        errors[i, finite] = found[:, finite].std(0, ddof=1) / np.sqrt(runs)
     held = _held_out(estimates, best, runs=runs, seed=seed)
     return Trust(
         rates,
@@ -209,12 +220,30 @@ def measure_trust(
         trained,
         errors,
         runs,
+        lost,
         fourth,
         gaussian,
         float(longest.sum() / lengths.sum()),
         best,
         held,
     )
+
+
+def _stable_rates(estimates: Estimates, best: float, stops: NDArray[np.int64]) -> tuple[Array, Array]:
+    """Rates to train at, (rates,), and errors there by theory at the stops, (rates, stops), which are bounded."""
+
+    def foretold(rates: Array) -> tuple[Array, NDArray[np.bool_]]:
+        errors = np.array([estimates.plain.errors(np.full(stops[-1], rate))[stops] for rate in rates])
+        least = estimates.plain.errors(np.zeros(1))[0]
+        return errors, np.isfinite(errors).all(1) & (errors[:, -1] < 2 * least + estimates.plain.noise)
+
+    rates = best * np.array(LADDER)
+    stable = foretold(rates)[1]
+    if not stable.all():  # nothing is promised beyond the last, so that it should be near the edge of stability
+        first = max(1, int(stable.argmin()))
+        rates = np.append(rates[:first], np.sqrt(rates[first - 1] * rates[first]))
+    predicted, stable = foretold(rates)
+    return rates[stable], predicted[stable]
 
 
 def _held_out(estimates: Estimates, rate: float, *, runs: int, seed: int) -> HeldOut | None:
@@ -235,12 +264,15 @@ def _held_out(estimates: Estimates, rate: float, *, runs: int, seed: int) -> Hel
     for run in range(runs):
         theta = np.zeros(N)
         one_pass(theta, rows, targets, rng.permutation(places), rates)
-        losses[run] = 0.5 * (labels - test @ theta) ** 2
+        with np.errstate(over="ignore", invalid="ignore"):
+            losses[run] = 0.5 * (labels - test @ theta) ** 2
+    # the prediction was made from four fifths of the rows
+    doubt = float(spread(ends)) * np.sqrt(n / count)
+    if not np.isfinite(losses).all() or losses.max() > HUGE:
+        return HeldOut(len(test), predicted, doubt, np.inf, 0.0)
     each = losses.mean(0)
     over_rows = float(each.std(ddof=1)) / np.sqrt(len(test))
     over_runs = float(losses.mean(1).std(ddof=1)) / np.sqrt(runs)
-    # the prediction was made from four fifths of the rows
-    doubt = float(ends.std(ddof=1)) * np.sqrt(n / count)
     return HeldOut(len(test), predicted, doubt, float(each.mean()), float(np.hypot(over_rows, over_runs)))
 
 

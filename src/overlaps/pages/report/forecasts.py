@@ -73,8 +73,8 @@ def tables_of(curves: xr.Dataset, summary: Mapping[str, Any]) -> list[Table]:
         ["best constant rate", f"{summary['best_constant_rate']:.4g}"],
         ["error with it", f"{summary['error_constant']:.4g}"],
         ["error with the best schedule", f"{summary['error_plan']:.4g}"],
-        ["of the error above the floor it saves, predicted", f"{summary['gain_predicted']:.1%}"],
-        ["and in trainings on the rows", f"{summary['gain_trained']:.1%}"],
+        ["of the error above the floor it saves, predicted", _share(summary["gain_predicted"], "not promised")],
+        ["and in trainings on the rows", _share(summary["gain_trained"], _lost(summary))],
         ["no linear map goes below", f"{summary['floor']:.4g} ± {summary['floor_error']:.1g}"],
         ["of the labels' variance a linear map tells", f"{summary['explained']:.1%}"],
         ["epochs before overfitting", "still improves at the end" if epochs is None else f"{epochs:.3g}"],
@@ -82,6 +82,16 @@ def tables_of(curves: xr.Dataset, summary: Mapping[str, Any]) -> list[Table]:
         ["error of the best ridge regression", f"{summary['ridge']:.4g}"],
     ]
     return [Table("What to expect", ["quantity", "value"], rows), _curve(curves)]
+
+
+def _share(value: float | None, otherwise: str) -> str:
+    return otherwise if value is None else f"{value:.1%}"
+
+
+def _lost(summary: Mapping[str, Any]) -> str:
+    """How many trainings diverged."""
+    told = summary["diverged"]
+    return f"of {told['trainings']}, {told['planned']} diverged with the schedule, {told['constant']} with the rate"
 
 
 def _again(about: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
@@ -142,4 +152,4 @@ def _curve(curves: xr.Dataset) -> Table:
 
 def _band(at: xr.Dataset, name: str) -> str:
     middle, low, high = (float(at[f"error_{name}{end}"]) for end in ("", "_low", "_high"))
-    return f"{middle:.4g} ({low:.3g} to {high:.3g})"
+    return f"{middle:.4g} ({low:.3g} to {high:.3g})" if np.isfinite(high) else f"{middle:.4g} (no bound)"
