@@ -10,6 +10,7 @@ import pytest
 from scipy.stats import norm
 
 import overlaps as ov
+from overlaps.online import class_covariances
 
 FALSE_ALARM = 1e-4  # of this file, were seeds free
 
@@ -123,19 +124,56 @@ def test_every_part_of_a_step_is_followed() -> None:
     assert verdict.verdict in ("agrees", "finite-size"), verdict
 
 
-def test_stated_errors_hold() -> None:
-    """Against a solution that is refined much further; coordinates are left to the diagonal in the first."""
+@cache
+def falling(least: float = 1e-3, nearness: float = 4.0) -> tuple[ov.Problem, ov.Start]:
+    """Three components of 120 coordinates with variances from 3 to the least, and axes more or less near each other."""
     rng = np.random.default_rng(1)
     size = 120
-    scale = np.geomspace(3.0, 1e-3, size)
-    factors = [np.linalg.qr(rng.standard_normal((size, size)) + 4 * np.eye(size))[0] * np.sqrt(scale) for _ in range(3)]
+    scale = np.geomspace(3.0, least, size)
+    near = nearness * np.eye(size)
+    factors = [np.linalg.qr(rng.standard_normal((size, size)) + near)[0] * np.sqrt(scale) for _ in range(3)]
     data = ov.GaussianClasses(rng.standard_normal((3, size)) / 8, [f @ f.T for f in factors], labels=[-1, 1, 1])
     p = problem(data, "logistic", 1.0)
-    start = ov.draw(p, size, seed=0)
-    rough, fine = (ov.solve(p, start, [0.5, 5.0], accuracy=a) for a in (2e-2, 2e-4))
+    return p, ov.draw(p, size, seed=0)
+
+
+def within_stated_errors(rough: ov.Trajectory, fine: ov.Trajectory) -> None:
     for name in rough.variables:
         apart = float(np.abs(rough.data[name] - fine.data[name]).max())
         assert apart <= rough.accuracy(name) + fine.accuracy(name), name
+
+
+def test_stated_errors_hold() -> None:
+    """Against a solution that is refined much further; coordinates are left to the diagonal in the first."""
+    p, start = falling()
+    within_stated_errors(*(ov.solve(p, start, [0.5, 5.0], accuracy=a) for a in (2e-2, 2e-4)))
+
+
+def test_coordinates_left_out_are_part_of_the_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With no more than a quarter of the coordinates whole, however short the steps: the error does not vanish."""
+    p, start = falling(least=0.1, nearness=0.0)
+    whole = ov.solve(p, start, [1.0, 10.0, 40.0], accuracy=1e-4)
+    monkeypatch.setattr(class_covariances, "LARGEST", 30)
+    capped = ov.solve(p, start, [1.0, 10.0, 40.0], accuracy=1e-2)
+    assert "30 of 120 coordinates whole" in capped.data.attrs["averages"]
+    within_stated_errors(capped, whole)
+    assert np.abs(capped.data["Q"] - whole.data["Q"]).max() > 10 * whole.accuracy("Q")
+    with pytest.raises(ov.NumericalError, match=r"where 1\.0e-04 was asked") as caught:
+        ov.solve(p, start, [1.0, 10.0, 40.0], accuracy=1e-4)
+    within_stated_errors(caught.value.partial, whole)
+
+
+def test_nothing_far_longer_follows_what_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a named accuracy the solution ends there, with its true error; with one it goes on."""
+    p, start = falling()
+    fine = ov.solve(p, start, [0.5, 5.0], accuracy=5e-3)
+    monkeypatch.setattr(class_covariances, "LONGEST", 1.0)
+    monkeypatch.setattr(class_covariances, "AIM", 5e-4)
+    first = ov.solve(p, start, [0.5, 5.0])
+    assert 5e-4 < first.accuracy("Q") / float(first.data["Q"].max()) < class_covariances.ACCEPT
+    within_stated_errors(first, fine)
+    named = ov.solve(p, start, [0.5, 5.0], accuracy=5e-4)
+    assert named.accuracy("Q") < first.accuracy("Q")
 
 
 def test_what_is_not_followed_is_refused() -> None:

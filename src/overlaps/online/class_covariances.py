@@ -15,14 +15,17 @@ the means of real classes are a good part of their rows: with ten classes of 8 �
 of the same moments is met within .6 % instead of 2 %.
 
 *Few coordinates.* In the eigenbasis of Σ̄ = Σ_c p_c Σ_c the matrices that act on H are kept whole in the first r
-coordinates and diagonal in the others, which have little variance; r grows until nothing changes. W sees all of them.
+coordinates and diagonal in the others, which have little variance. W sees all of them. What this costs in accuracy is
+measured, as the difference to r/2 at the same steps, and is part of the stated error; where it is the larger part r
+grows.
 
 *Long steps.* Within a step the averages are taken at its middle, extrapolated from the two steps before, and the
 equations, then linear with constant coefficients, are solved exactly in the eigenbasis of A: e^{−Lh} on W, its square
 on H. E^c is linearised in the mean of its own field, which strong means make fast. This is of second order and stable
-at any length, so that a step is a share δ of the time since the start. Solutions with δ, δ/2, δ/4, … and ever more
-coordinates, with averages by independent rules in turn, are extrapolated to δ = 0 two by two; the difference of
-two extrapolations is the error stated for the second.
+at any length, so that a step is a share δ of the time since the start. Solutions with δ, δ/2, δ/4, …, with averages by
+independent rules in turn, are extrapolated to δ = 0 two by two; the difference of two extrapolations is the other part
+of the error stated for the second. Where no accuracy is named, what would take far longer than what is accepted already
+is left out.
 
 A step takes about 20 (K r)³ operations, and memory for some ten matrices of (K r)² numbers.
 """
@@ -54,6 +57,7 @@ LEFT_OUT = 1e-2  # share of Σ ω² in coordinates whose covariances are kept on
 DOUBLINGS = 7  # of the steps, at most
 LEAST_RANK = 32  # coordinates from which any are left to the diagonal
 LARGEST = 4000  # K r, of which a step takes a minute
+LONGEST = 1e12  # operations of a solution, half a minute: none longer follows one that is accepted
 EVALUATIONS = 60_000  # of the averages, where no number is named
 TINY = 1e-7  # variance added to fields: D is not defined where they do not vary, as at weights of zero
 AIM, ACCEPT = 5e-3, 2e-2  # relative, where none is named
@@ -332,14 +336,14 @@ class Steps:
 
 
 def ranks(omega: Array, units: int) -> Iterator[int]:
-    """Numbers of coordinates to keep whole, ever more of them: until all are, or a step takes too long."""
+    """Numbers of coordinates to keep whole, ever more of them, to all or to the most of which a step is affordable."""
     most = min(omega.size, max(LARGEST // units, 1))
     share = np.append(np.cumsum(omega[::-1] ** 2)[::-1], 0.0) / max(float((omega**2).sum()), 1e-300)
-    left = LEFT_OUT
-    while True:
-        wanted = int(np.argmax(share <= left))
-        rank = min(most, max(wanted, LEAST_RANK))
-        yield most if 1.5 * rank > most else rank
+    left, rank = LEFT_OUT, 0
+    while rank < most:
+        rank = max(int(np.argmax(share <= left)), LEAST_RANK)
+        rank = most if 1.5 * rank > most else rank
+        yield rank
         left /= 5
 
 
@@ -376,16 +380,21 @@ def _attempts(
 ) -> Iterator[Stated]:
     """Solutions by ever shorter steps, more coordinates and finer averages, extrapolated from the one before."""
     omega = np.repeat(start.eigenvalues, problem.data.dimensions(int(start.size or 0)))
-    sizes = ranks(omega, problem.student.units)
+    units = problem.student.units
+    sizes = ranks(omega, units)
+    rank = next(sizes)
     if isinstance(how, LossQuadrature) and goal.aim > 1e-5:
-        how = how.coarser().coarser().coarser()  # for less accuracy than levels ask for
+        how = how.coarser()  # for less accuracy than levels ask for
     coarse: Trajectory | None = None
     before: Trajectory | None = None
+    left_out: dict[str, Array] = {}
     for doublings in range(DOUBLINGS):
-        rank, rule = next(sizes), how.check() if doublings % 2 else how
+        rule, spent = how.check() if doublings % 2 else how, budget.spent
         try:
-            with np.errstate(over="ignore", invalid="ignore"):  # what grows without bound is checked
-                fine = Steps(problem, start, rule, rank, doublings, budget).follow(times)
+            fine = _solved(problem, start, times, rule, rank, doublings, budget)
+            evaluations = budget.spent - spent
+            if coarse is not None and not left_out:
+                left_out = _left_out(fine, problem, start, rule, rank, doublings, budget)
         except NumericalError:
             if doublings > 2 or budget.exhausted:  # long steps may go astray where short ones do not
                 raise
@@ -394,11 +403,48 @@ def _attempts(
         if coarse is not None:
             found = _extrapolated(fine, coarse)
             found.data.attrs["averages"] += f", {rank} of {omega.size} coordinates whole"
-            yield Stated(found, differences(found, fine if before is None else before))
+            of_steps = differences(found, fine if before is None else before)
+            stated = Stated(found, {name: of_steps[name] + left_out[name] for name in of_steps})
+            yield stated
+            steps, rest = (Stated(found, errors).reached for errors in (of_steps, left_out))
+            if rest > min(steps, goal.aim):
+                rank, left_out = next(sizes, 0), {}
+                if not rank:  # shorter steps would not help
+                    return
+            if stated.reached <= goal.accept and 2 * 20 * evaluations * (units * rank) ** 3 > LONGEST:
+                return
             before = found
         coarse = fine
-        finer = how.finer() if isinstance(how, LossQuadrature) else None
+        finer = how.finer() if isinstance(how, LossQuadrature) and (doublings % 2 or goal.aim <= 1e-5) else None
         how = finer if isinstance(finer, LossQuadrature) else how
+
+
+def _solved(
+    problem: Problem,
+    start: Start,
+    times: Array,
+    how: ClosedForm | LossQuadrature,
+    rank: int,
+    doublings: int,
+    budget: Budget,
+) -> Trajectory:
+    with np.errstate(over="ignore", invalid="ignore"):  # what grows without bound is checked
+        return Steps(problem, start, how, rank, doublings, budget).follow(times)
+
+
+def _left_out(
+    found: Trajectory,
+    problem: Problem,
+    start: Start,
+    how: ClosedForm | LossQuadrature,
+    rank: int,
+    doublings: int,
+    budget: Budget,
+) -> dict[str, Array]:
+    """What a solution differs by from one with half as many coordinates whole; nothing where all of them are."""
+    if rank == start.size:
+        return differences(found, found)
+    return differences(found, _solved(problem, start, found.time, how, (rank + 1) // 2, doublings, budget))
 
 
 def _extrapolated(fine: Trajectory, coarse: Trajectory) -> Trajectory:
