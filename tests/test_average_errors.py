@@ -97,6 +97,30 @@ def test_fits_gain_with_every_term() -> None:
     assert method_for(problem("erf", teacher_activation="relu"), np.ones(2), "closed").exact
 
 
+def steep() -> ov.Activation:
+    return ov.Activation("steep", lambda x: math.tanh(20 * x), lambda x: 20 * (1 - math.tanh(20 * x) ** 2))
+
+
+def test_fits_that_do_not_exist_for_every_number_of_terms() -> None:
+    """tanh(20 x) is fitted by five to eight error functions, by neither fewer nor more."""
+    assert [terms for terms in range(2, 10) if fitted(steep(), terms)] == [5, 6, 7, 8]
+    p = problem(steep(), 1, 1)
+    how = method_for(p, np.ones(1))
+    assert isinstance(how, SumForm) and how.coarser() is how
+    while (better := how.finer()) is not None:
+        how = better
+    assert how.fit_terms == 8 and how.check().fit_terms == 7
+    C, v = random_covariance(np.random.default_rng(3), 2), np.ones(1)
+    assert np.allclose(how(C, v).S, how.check()(C, v).S, rtol=1e-5, atol=0)
+
+
+def test_a_steep_activation_is_solved() -> None:
+    """The quadrature that judges the fit is refined first: at its usual spacing it is off by far more."""
+    p = problem(steep(), 1, 1, spectrum=ov.PowerLaw(2, 0.7))
+    result = ov.solve(p, ov.draw(p, 200, scale=0.3), [0.2])
+    assert "8 error functions" in repr(result) and result.accuracy("Q") < 1e-5
+
+
 def two_classes(student: ov.Committee, loss: object = "hinge") -> ov.Problem:
     data = ov.GaussianMixture(means=2, labels=[0, 1], variance=[0.7, 1.3], weights=[0.4, 0.6])
     return ov.Problem(data=data, student=student, algorithm=ov.OnlineSGD(0.5), loss=loss)

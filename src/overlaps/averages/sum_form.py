@@ -49,7 +49,10 @@ class SumForm:
     def serves(student: Activation, teacher: Activation) -> bool:
         """Whether these activations are sums that it takes."""
         own = fitted(student, 5)
-        return own is not None and not own.moduli.size and fitted(teacher, 5) is not None
+        if own is None or own.moduli.size:
+            return False
+        # one number of terms is not enough: a fit is judged by its neighbour
+        return _fits(student, teacher, 5) and (_fits(student, teacher, 6) or _fits(student, teacher, 4))
 
     def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
         """Averages at field covariance C (K+M, K+M) and readout v (K,); components differ in their variances alone."""
@@ -76,19 +79,29 @@ class SumForm:
             out[i] = max(0.5 * float(weights @ each), 0.0)
         return out
 
-    def _with(self, fit_terms: int) -> SumForm:
+    def _with(self, fit_terms: int) -> SumForm | None:
+        """The same by fits of so many terms, or None where there is no such fit, as for steep activations."""
+        if not _fits(self.student, self.teacher, fit_terms):
+            return None
         return SumForm(self.student, self.teacher, self.teacher_readout, self.label_noise, self.components, fit_terms)
 
     def check(self) -> SumForm:
-        """The same averages by a fit of one term more, which has other widths; where nothing is fitted, the same."""
-        return self._with(self.fit_terms + 1)
+        """The same averages by a fit of one term more or less, of other widths; where nothing is fitted, the same."""
+        other = self._with(self.fit_terms + 1) or self._with(self.fit_terms - 1)
+        assert other is not None, "fits have a neighbour"
+        return other
 
     def coarser(self) -> SumForm:
-        return self._with(max(self.fit_terms - 1, FEWEST))
+        return self._with(max(self.fit_terms - 1, FEWEST)) or self
 
     def finer(self) -> SumForm | None:
         """A more accurate version, or None where there is nothing to refine."""
         if self.exact or self.fit_terms + 1 >= MOST:
             return None
         better = self._with(self.fit_terms + 1)
-        return better if better.fit_error < self.fit_error else None
+        return better if better is not None and better.fit_error < self.fit_error else None
+
+
+def _fits(student: Activation, teacher: Activation, fit_terms: int) -> bool:
+    """Whether both activations are sums of so many terms."""
+    return fitted(student, fit_terms) is not None and fitted(teacher, fit_terms) is not None

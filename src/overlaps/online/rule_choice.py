@@ -23,6 +23,7 @@ from .motion import EquationOfMotion
 Array = NDArray[np.float64]
 COARSEST = 3  # refinements below the rule to begin with, where little accuracy is asked for
 SAFETY = 10.0  # a solution may multiply the errors of its averages
+MARGIN = 10.0  # how much further the truth may be from a fit than a fit of other terms is
 
 
 class RuleChoice:
@@ -30,22 +31,37 @@ class RuleChoice:
 
     def __init__(self, problem: Problem, motion: EquationOfMotion, goal: Goal) -> None:
         self.problem, self.motion, self.goal = problem, motion, goal
+        self.quadrature: Method | None = None  # that judges fits
 
     def gap(self, how: Method, states: list[Array]) -> tuple[float, str]:
         """Largest relative difference of the averages from those of the independent rule, and of which average."""
-        judge = self._judge(how)
-        return max(self._apart(y, how, judge) for y in states)
-
-    def _judge(self, how: Method) -> Method:
-        """The independent rule; of fits a quadrature, unless that is of random points, which know less.
-
-        Fits of one more term and of one less may be off to the same side, which their difference does not see.
-        """
         if isinstance(how, SumForm) and not how.exact:
-            quadrature = method_for(self.problem, how.teacher_readout, "quadrature")
-            if quadrature.gain > 1:
-                return quadrature
-        return how.check()
+            return self._gap_of_fit(how, states)
+        return self._largest(how, how.check(), states)
+
+    def _gap_of_fit(self, how: SumForm, states: list[Array]) -> tuple[float, str]:
+        """Of fits the difference from a quadrature, unless that is of random points, which know less.
+
+        Fits of one more term and of one less may be off to the same side, which their difference does not see. A
+        quadrature that is itself off by as much, as of steep activations, is refined before it judges; where no finer
+        one is affordable, fits of other numbers of terms judge, with a margin.
+        """
+        judge = self.quadrature or method_for(self.problem, how.teacher_readout, "quadrature")
+        if judge.gain <= 1:
+            return self._largest(how, how.check(), states)
+        gap = self._largest(how, judge, states)
+        while gap[0] > self.goal.aim / SAFETY and self._largest(judge, judge.check(), states)[0] > gap[0] / 4:
+            better = judge.finer()
+            if better is None:
+                other, name = self._largest(how, how.check(), states)
+                return min(gap, (MARGIN * other, name))
+            judge = better
+            gap = self._largest(how, judge, states)
+        self.quadrature = judge
+        return gap
+
+    def _largest(self, how: Method, other: Method, states: list[Array]) -> tuple[float, str]:
+        return max(self._apart(y, how, other) for y in states)
 
     def _apart(self, y: Array, how: Method, other: Method) -> tuple[float, str]:
         """Largest relative difference of the averages of two rules at a state, and of which average."""
@@ -121,7 +137,7 @@ class RuleChoice:
         return self.gap(how, self._some(states))[0]
 
     def _fitted(self, how: SumForm, states: list[Array], wanted: float) -> Method:
-        """The fit of fewest terms whose averages are accurate enough; a quadrature where the best fit is not."""
+        """The fit of fewest terms whose averages are accurate enough; a better quadrature where the best fit is not."""
         while (gap := self.gap(how, states)[0]) > wanted and not how.exact:
             better = how.finer()
             if better is None:
@@ -131,9 +147,9 @@ class RuleChoice:
         if gap <= max(wanted, self.goal.accept / SAFETY) or how.exact:
             return how
         quadrature = method_for(self.problem, how.teacher_readout, "quadrature")
-        while self.gap(quadrature, states)[0] > wanted:
+        while (other := self.gap(quadrature, states)[0]) > wanted:
             finer = quadrature.finer()
             if finer is None:
                 break
             quadrature = finer
-        return quadrature
+        return quadrature if other < gap else how
