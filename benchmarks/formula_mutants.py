@@ -1,10 +1,10 @@
 """Whether tests notice mistakes: `python -m benchmarks.formula_mutants` makes formulas wrong, one by one, and counts.
 
-A mutant (`benchmarks.mutants`) is made in a child of this process, which has imported the library and compiled nothing:
-the code of the function is replaced, and compiled anew with all that holds it (`benchmarks.compiled_anew`). The tests
-about its file (`benchmarks.formula_files`) are run by pytest until one fails, the examples of the file first and then
-the quickest; a test that takes longer than the limit counts as a failure. The test that failed is then run on the right
-code, and has noticed nothing if it fails there as well.
+pytest collects the tests of all files once, in this process, which has compiled nothing. A mutant, as made by
+`benchmarks.mutants`, lives in a child of it: the code of the function is replaced, and compiled anew with all that
+holds it (`benchmarks.compiled_anew`). The tests about its file (`benchmarks.formula_files`) are run until one fails,
+the examples of the file first and then the quickest; a test that takes longer than the limit counts as a failure. The
+test that failed is then run on the right code, and has noticed nothing if it fails there as well.
 
 The table goes into docs/formula_mutants.md, and each mutant into a JSON file as it is done: an interrupted run goes on.
 `--only` judges the mutants of one function or file, or one of them, `--again` those that nothing has noticed so far.
@@ -56,17 +56,28 @@ class Mutant(NamedTuple):
         return f"{self.module}.{self.function}#{self.place}"
 
 
-class Reporter:
-    """A plugin of pytest that sorts the tests by what they took before, and writes down what becomes of each."""
+class Judge:
+    """A plugin of pytest that judges mutants instead of running the tests, and in each child runs those that matter."""
 
-    def __init__(self, out: Path, record: dict[str, Any]) -> None:
-        self.out, self.record = out.open("a", buffering=1, encoding="utf-8"), record
+    def __init__(self, given: argparse.Namespace, record: dict[str, Any], say: Callable[..., None]) -> None:
+        self.given, self.record, self.say = given, record, say
+        self.out: Any = None  # of a child
+        self.session: Any = None
 
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Examples of the file first, then the quickest; without tests that fail on the right code."""
-        right, seconds = self.record["right"], self.record["seconds"]
-        known = [item for item in items if right.get(item.nodeid, True)]
-        items[:] = sorted(known, key=lambda item: (not item.nodeid.startswith("src/"), seconds.get(item.nodeid, 1.0)))
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        """All mutants, one by one; a child runs its tests as pytest does."""
+        if self.out is not None:
+            return None
+        self.session = session
+        judge_all(self)
+        return True
+
+    def chosen(self, module: str) -> list[pytest.Item]:
+        """Tests about a module: its examples, then the quickest first; without those that fail on the right code."""
+        right, seconds, about = self.record["right"], self.record["seconds"], files(module)
+        items = [each for each in self.session.items if each.nodeid.partition("::")[0] in about]
+        known = [each for each in items if right.get(each.nodeid, True)]
+        return sorted(known, key=lambda item: (not item.nodeid.startswith("src/"), seconds.get(item.nodeid, 1.0)))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """A test begins."""
@@ -78,13 +89,9 @@ class Reporter:
         words = str(crash.message if crash else report.longrepr).strip() if report.failed else ""
         self._write(test=report.nodeid, failed=report.failed, seconds=report.duration, words=_first_line(words))
 
-    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """A file could not even be imported."""
-        if report.failed:
-            self._write(test=report.nodeid, failed=True, seconds=0.0, words=_first_line(str(report.longrepr)))
-
     def _write(self, **what: Any) -> None:
-        self.out.write(json.dumps(what) + "\n")
+        if self.out is not None:
+            self.out.write(json.dumps(what) + "\n")
 
 
 def _first_line(words: str) -> str:
@@ -109,56 +116,62 @@ def drawn(count: int) -> list[Mutant]:
     return found
 
 
-def in_child(tests: list[str], record: dict[str, Any], prepare: Callable[[], object], budget: float) -> dict[str, Any]:
-    """Run pytest in a child of this process; which test failed first and how, empty if none did within the budget."""
+def in_child(judge: Judge, tests: list[pytest.Item], prepare: Callable[[], object], budget: float) -> dict[str, Any]:
+    """Run tests in a child of this process; which failed first and how, empty if none did within the budget."""
     with tempfile.TemporaryDirectory() as folder:
         out = Path(folder) / "tests.jsonl"
         out.touch()
         sys.stdout.flush()
         child = os.fork()
         if child == 0:
-            _be_child(tests, record, prepare, out)
-        began, status = clock.monotonic(), 0
+            _be_child(judge, tests, prepare, out)
+        began, killed = clock.monotonic(), False
         while os.waitpid(child, os.WNOHANG) == (0, 0):
             clock.sleep(0.05)
             if clock.monotonic() - began > budget:
                 os.killpg(child, signal.SIGKILL)
                 os.waitpid(child, 0)
-                status = 1
+                killed = True
                 break
         lines = [json.loads(line) for line in out.read_text(encoding="utf-8").splitlines()]
-    return _told(lines, record, bool(status)) | {"seconds": round(clock.monotonic() - began, 1)}
+        if not lines and not killed:
+            raise RuntimeError(f"no test was run: {out.with_suffix('.log').read_text(errors='replace')[-2000:]}")
+        return _told(lines, judge.record, killed) | {"seconds": round(clock.monotonic() - began, 1)}
 
 
-def _be_child(tests: list[str], record: dict[str, Any], prepare: Callable[[], object], out: Path) -> None:
+def _be_child(judge: Judge, tests: list[pytest.Item], prepare: Callable[[], object], out: Path) -> None:
     """Never comes back."""
-    code = 3
     try:
         os.setsid()
         log = os.open(out.with_suffix(".log"), os.O_WRONLY | os.O_CREAT)
         for stream in (1, 2):
             os.dup2(log, stream)
         prepare()
-        options = ["-x", "-p", "no:cacheprovider", f"--timeout={LIMIT}", "--timeout-method=thread"]
-        code = int(pytest.main([*options, *tests], plugins=[Reporter(out, record)]))
+        judge.out = out.open("a", buffering=1, encoding="utf-8")
+        judge.session.items[:] = tests
+        judge.session.config.hook.pytest_runtestloop(session=judge.session)
+    except judge.session.Failed:
+        pass  # the first failure
     except BaseException:
         traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        os._exit(code)
+        os._exit(0)
 
 
 def _told(lines: list[dict[str, Any]], record: dict[str, Any], out_of_time: bool) -> dict[str, Any]:
     """The first failure of what a child wrote, or the test in which it ended; and seconds of tests into the record."""
     seconds: dict[str, float] = {}
+    failed: list[dict[str, Any]] = []
     for line in lines:
         if "failed" in line:
             seconds[line["test"]] = seconds.get(line["test"], 0.0) + line["seconds"]
-            if line["failed"]:
-                return {"test": line["test"], "how": line["words"]}
+            failed += [line] if line["failed"] else []
     for test, taken in seconds.items():
         record["seconds"][test] = round(min(taken, record["seconds"].get(test, taken)), 3)
+    if failed:
+        return {"test": failed[0]["test"], "how": failed[0]["words"]}
     begun = [line["test"] for line in lines if "began" in line]
     if begun and begun[-1] not in _finished(lines) and not out_of_time:
         return {"test": begun[-1], "how": TOO_LONG}
@@ -171,24 +184,45 @@ def _finished(lines: list[dict[str, Any]]) -> set[str]:
     return {test for test in parts if parts.count(test) >= 2}
 
 
-def judged(mutant: Mutant, record: dict[str, Any], budget: float) -> dict[str, Any]:
+def judged(judge: Judge, mutant: Mutant) -> dict[str, Any]:
     """Which test notices a mutant: one that fails with it, and does not without."""
-    function = functions(f"overlaps.{mutant.module}")[mutant.function]
+    function, right = functions(f"overlaps.{mutant.module}")[mutant.function], judge.record["right"]
 
     def wrong() -> None:
         anew(function)
         function.__code__ = mutant.code
 
     while True:
-        found = in_child(files(mutant.module), record, wrong, budget)
+        tests = judge.chosen(mutant.module)
+        found = in_child(judge, tests, wrong, judge.given.budget)
         test = found["test"]
-        if not test or (record["right"].get(test) and found["how"] != TOO_LONG):
+        if not test or (right.get(test) and found["how"] != TOO_LONG):
             return found
-        with_right_code = in_child([test], {"right": {}, "seconds": {}}, lambda: anew(function), 2 * LIMIT)
-        record["right"][test] = with_right_code["test"] == "" and with_right_code["how"] == ""
-        if record["right"][test]:
+        again = [each for each in tests if each.nodeid == test]
+        with_right_code = in_child(judge, again, lambda: anew(function), 2 * LIMIT)
+        right[test] = with_right_code["test"] == "" and with_right_code["how"] == ""
+        if right[test]:
             return found
-        print(f"{test} fails on the right code: {with_right_code['how']}", flush=True)
+        judge.say(f"{test} fails on the right code: {with_right_code['how']}", flush=True)
+
+
+def judge_all(judge: Judge) -> None:
+    """Those that are not judged yet, each into the record as it is done; then the page."""
+    given, record, known = judge.given, judge.record, judge.record["mutants"]
+    mutants = drawn(given.count)
+    for mutant in mutants:
+        row = known.get(mutant.key, {})
+        same = row.get("words") == mutant.words
+        done = same and not (given.again and not row["test"])
+        if (done and not given.only) or not mutant.key.startswith(given.only):
+            continue
+        found = judged(judge, mutant)
+        known[mutant.key] = {"words": mutant.words, **found, "first": row["first"] if same else found["test"]}
+        _write(given.record, json.dumps(record, indent=1))
+        verdict = found["test"] or "NOT NOTICED"
+        judge.say(f"{mutant.key}: {mutant.words}: {verdict}, {found['how']} {found['seconds']} s", flush=True)
+    if not given.only:
+        PAGE.write_text(page({each.key: known[each.key] for each in mutants}), encoding="utf-8")
 
 
 def import_all() -> None:
@@ -214,21 +248,11 @@ def main(arguments: list[str] | None = None, say: Callable[..., None] = print) -
     if given.record.exists():
         record = json.loads(given.record.read_text(encoding="utf-8"))
     import_all()
-    mutants, known = drawn(given.count), record["mutants"]
-    for mutant in mutants:
-        row = known.get(mutant.key, {})
-        done = row.get("words") == mutant.words and not (given.again and not row["test"])
-        if (done and not given.only) or not mutant.key.startswith(given.only):
-            continue
-        found = judged(mutant, record, given.budget)
-        first = row.get("first", found["test"]) if row.get("words") == mutant.words else found["test"]
-        known[mutant.key] = {"words": mutant.words, **found, "first": first}
-        _write(given.record, json.dumps(record, indent=1))
-        verdict = found["test"] or "NOT NOTICED"
-        say(f"{mutant.key}: {mutant.words}: {verdict}, {found['how']} {found['seconds']} s", flush=True)
-    if not given.only:
-        PAGE.write_text(page({each.key: known[each.key] for each in mutants}), encoding="utf-8")
-    return 0
+    tests = sorted(
+        {file for module in TESTS if given.only.startswith(module) or not given.only for file in files(module)}
+    )
+    options = ["-x", "-s", "-p", "no:cacheprovider", f"--timeout={LIMIT}", "--timeout-method=thread"]
+    return int(pytest.main([*options, *tests], plugins=[Judge(given, record, say)]))
 
 
 def _write(path: Path, text: str) -> None:
