@@ -96,7 +96,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "spectra.alignment": ("eigenpairs", "observer"),
     "spectra.covariance_law": ("covariance_spectra",),
     "spectra.edges": ("outliers", "covariance_spectra"),
-    "spectra.empirical": ("empirical_spectra",),
+    "spectra.empirical": ("empirical_spectra", "observer"),
     "spectra.given_fields": ("covariance_spectra",),
     "spectra.population": _BLOCKS,
     "spectra.population_block": _BLOCKS,
