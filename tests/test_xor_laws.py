@@ -310,6 +310,7 @@ def test_xor_initial_outlier():
         (lambda: hidden_classes(3, 0), "classes"),
         (lambda: xor_readout_block([1.0], [1.0], [1.0], kind="h"), "unknown kind"),
         (lambda: xor_outliers([1.0], [1.0], [1.0], [[1.0]], 0.1), "Q: expected squared lengths"),
+        (lambda: xor_outliers([1.0], [0.5], [0.0], [[0.2]], 0.1), "least .* = 0.25 on the"),
         (lambda: xor_outliers([1.0], [0.0], [0.0], [[0.0]], 0.1), "Q: expected squared lengths"),
         (lambda: xor_outliers([1.0], [0.0], [0.0], [[1.0]], -0.1), "variance"),
         (lambda: xor_initial_outlier(0, 0.1), "units"),

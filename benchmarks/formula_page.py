@@ -1,0 +1,50 @@
+"""The page on mutants of formulas, docs/formula_mutants.md, from what `benchmarks.formula_mutants` has recorded."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from .formula_files import TESTS, files
+
+PAGE = Path(__file__).parents[1] / "docs" / "formula_mutants.md"
+SAME: dict[str, str] = {}  # mutants that nothing can notice, by name: why
+
+HEAD = """# Mutants of tested formulas
+
+Do the tests notice a mistake? A formula is made wrong in one place, by a changed operator, a number larger by one or a
+lost minus, and the tests about its file are run until one fails. A mutant counts as noticed if that test passes on the
+right code. Compiled functions are compiled anew with the mistake in them. `python -m benchmarks.formula_mutants` draws
+the mutants with a fixed seed from all files that state a formula, at most six of a function, and writes this page;
+[mutants of formulas](claim_mutants.md) asks the same of the claims of the papers.
+
+"""
+
+
+def page(mutants: dict[str, dict[str, Any]]) -> str:
+    """Mutants by file, how many were noticed, and the ones that were not."""
+    lines = ["| file | mutants | noticed | tests |", "|---|---|---|---|"]
+    groups = Counter(_module(key) for key in mutants)
+    hits = Counter(_module(key) for key, row in mutants.items() if row["test"])
+    for name in sorted(groups):
+        tests = ", ".join(f"`{Path(file).stem.removeprefix('test_')}`" for file in files(name) if file[:5] == "tests")
+        lines.append(f"| `{name}` | {groups[name]} | {hits[name]} | {tests} |")
+    noticed, first = sum(hits.values()), sum(bool(row["first"]) for row in mutants.values())
+    lines += [f"| **all** | {len(mutants)} | {noticed}, {100 * noticed / len(mutants):.1f} % | |", ""]
+    lines += [
+        f"By the tests as they were before this run {first} were noticed; tests were written because of others.",
+        "",
+    ]
+    lost = sorted((key, row) for key, row in mutants.items() if not row["test"])
+    same = [f"- `{key.partition('#')[0]}`: {row['words']}. {SAME[key]}" for key, row in lost if key in SAME]
+    real = [f"- `{key.partition('#')[0]}`: {row['words']}" for key, row in lost if key not in SAME]
+    lines += ["Not noticed, and why not:", "", *same, ""] if same else []
+    lines += ["Not noticed:", "", *real, ""] if real else []
+    return HEAD + "\n".join(lines)
+
+
+def _module(key: str) -> str:
+    """The file of a mutant: the longest beginning of its name that is one."""
+    parts = key.partition("#")[0].split(".")
+    return next(name for at in range(len(parts), 0, -1) if (name := ".".join(parts[:at])) in TESTS)
