@@ -239,7 +239,8 @@ def test_absurd_requests_are_refused_in_milliseconds(page: Page, absurd: dict) -
 def test_a_training_of_minutes_is_not_begun(page: Page) -> None:
     state = Explored(size=5000, last=1000.0)
     room = page.rooms[0]
-    assert room.tasks(state) == {} and "Theory only. size: 5.0e+06 steps take minutes" in room.words(state, {})
+    assert room.tasks(state).keys() <= {"theory"}  # which a busy machine does not give at once
+    assert "Theory only. size: 5.0e+06 steps take minutes" in room.words(state, {})
 
 
 def test_only_this_page_may_ask(page: Page) -> None:
