@@ -2,7 +2,8 @@
 
 They come from src/overlaps/papers/verify.json, the record of a full `overlaps verify --all --json FILE`; each of its
 rows has a date, and a digest of the code that measured it. What stands between two marks of a page is written anew, the
-rest is left as it is. With files as arguments their rows are taken into the record first, in place of those of the same claim.
+rest is left as it is. With files as arguments their rows are taken into the record first, in place of those of the same
+claim.
 """
 
 from __future__ import annotations

@@ -349,7 +349,8 @@ def spectrum(
     middles = (bins[1:] + bins[:-1]) / 2
     figure.add_bar(
         x=middles, y=counts, width=bins[1] - bins[0], name="eigenvalues", showlegend=True, customdata=counts,
-        marker={"color": colours.colours[0], "line": {"width": 0}}, hovertemplate="%{x:.3g}: %{customdata}<extra></extra>",
+        marker={"color": colours.colours[0], "line": {"width": 0}},
+        hovertemplate="%{x:.3g}: %{customdata}<extra></extra>",
     )  # fmt: skip
     top = 2.0 * max(counts.max(), 1)
     if edges is not None:

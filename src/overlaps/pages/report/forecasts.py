@@ -25,7 +25,8 @@ CAPTIONS = {
     "plateaus": "Height of the plateau (left axis) and the time at which it is left (right axis) against units.",
 }
 HOW = [
-    "Theory of a linear student of the square loss on fresh rows: the exact mean over runs, without the bias of the fit.",
+    "Theory of a linear student of the square loss on fresh rows: the exact mean over runs, without the bias of the "
+    "fit.",
     "Bands are two standard deviations, of the estimates (a bootstrap over rows) and of single runs.",
     "Whether it may be trusted is told by trainings on the rows, and by a pass tested on rows held out.",
 ]
