@@ -51,13 +51,15 @@ def cell(text: str) -> str:
 
 def claims_table(paper: Paper, found: dict[tuple[str, str], Row]) -> str:
     """Claims, and statements without one."""
-    lines = ["| claim | where | verdict | number ± error | what it says | what is measured | control |"]
+    lines = [":::{container} stacked claims"]
+    lines.append("| claim | where | verdict | number ± error | what it says | what is measured | control |")
     lines.append("|---|---|---|---|---|---|---|")
     for name, claim in paper.claims.items():
         row = found[paper.handle, name]
         controls = "; ".join(control.words for control in paper.controls[name])
         parts = [cell(claim.where), row["found"], measured(row), *map(cell, (claim.statement, claim.method, controls))]
         lines.append(" | ".join([f"| `{name}`", *parts]) + " |")
+    lines.append(":::")
     said = len(paper.stated) + len(paper.unclaimed)
     lines += ["", "## Statements without a claim", ""]
     lines.append(f"{said} statements were found in the paper, of which {len(paper.stated)} have a claim. The others:")
