@@ -66,13 +66,15 @@ def cell(text: str) -> str:
 
 def claims_table(paper: Paper, found: dict[tuple[str, str], Row]) -> str:
     """Claims, and statements without one."""
-    lines = ["| claim | where | verdict | number ± error | what it says | what is measured | control |"]
+    lines = [":::{container} stacked claims"]
+    lines.append("| claim | where | verdict | number ± error | what it says | what is measured | control |")
     lines.append("|---|---|---|---|---|---|---|")
     for name, claim in paper.claims.items():
         row = found[paper.handle, name]
         controls = "; ".join(control.words for control in paper.controls[name])
         parts = [cell(claim.where), row["found"], measured(row), *map(cell, (claim.statement, claim.method, controls))]
         lines.append(" | ".join([f"| `{name}`", *parts]) + " |")
+    lines.append(":::")
     lines += ["", "## Statements without a claim", ""]
     lines.append(
         f"{len(paper.stated)} claims are about what the paper says. What has no claim is listed in "

@@ -15,10 +15,15 @@ from overlaps.interface.files import read_dataset
 from overlaps.pages.app import Page, warming
 from overlaps.pages.app.choice import Choice
 from overlaps.pages.app.hessian_course import Mixed, along_training
+from overlaps.pages.app.outliers_room import time_of
 from overlaps.pages.app.paper_figures import Figured, draw
+from overlaps.pages.app.paper_models import model
+from overlaps.pages.app.papers_room import model_of, verdicts_of
 from overlaps.pages.app.student_teacher import Explored, chain, knots_of, theory, training
 from overlaps.pages.app.table_forecast import Tabled, columns, learn
 from overlaps.pages.app.uploads import LARGEST, Uploads
+from overlaps.papers import papers
+from overlaps.papers.record import measured, recorded
 
 STATES = [
     Explored(levels=7, exponent=1.15, units=3, activation="relu", rate=0.123456789, last=50.0, size=150, seed=7),
@@ -26,6 +31,7 @@ STATES = [
     Tabled(rows="0" * 32 + ".csv", file="häuser & <b>.csv", target="price, €", standardise="yes"),
     Mixed(classes=5, variance=0.123, rate=0.7, size=90, moment=3),
     Figured("scaling", "fig4", "paper"),
+    Figured("committee", "overlaps", numbers="units=2 rate=0.5"),
 ]
 
 
@@ -67,6 +73,9 @@ def test_a_link_and_a_file_restore_every_state(state: Choice) -> None:
         (Tabled, "?target=" + "x" * 201, "target: expected at most 200 characters"),
         (Figured, "?paper=none", "unknown paper 'none'"),
         (Figured, "?paper=scaling&figure=fig99", "unknown figure of scaling 'fig99'"),
+        (Figured, "?numbers=units%3D9", "units: expected at most 4, got 9"),
+        (Figured, "?numbers=rate%3Dos", "numbers: expected name=number"),
+        (Figured, "?numbers=size%3D1", "unknown parameter of overlaps 'size'"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(kind: type[Choice], link: str, words: str) -> None:
@@ -128,6 +137,34 @@ def test_the_code_of_papers_draws_the_same(tmp_path, monkeypatch) -> None:
     ours, theirs = (read_dataset("data", path)[0] for path in (tmp_path / "page.nc", made["data"]))
     assert ours.equals(theirs)
     assert b"<svg" in drawn["svg"]
+
+
+def test_the_code_of_papers_draws_with_other_parameters(tmp_path, monkeypatch) -> None:
+    made = run(Figured("scaling", "fig7", numbers="exponent=1.5").code(), tmp_path, monkeypatch)
+    assert read_dataset("data", made["data"])[0]["sum_0"].attrs["beta"] == 1.5
+
+
+@pytest.mark.parametrize("handle", papers())
+def test_papers_show_what_was_measured(handle: str) -> None:
+    shown = str(verdicts_of(handle))
+    for claim in papers()[handle].claims.values():
+        row = recorded()[handle, claim.name]
+        assert measured(row) in shown and row["found"] in shown
+    for figure in papers()[handle].figures:
+        assert model(Figured(handle, figure)) is None or model_of(Figured(handle, figure))
+
+
+def test_the_model_of_a_figure_has_its_parameters() -> None:
+    """Where the figure itself says them: committee, 3 units at rate .1 to time 8000, ten classes to time 50."""
+    paper = papers()["committee"].figures["overlaps"]
+    _, found = model(Figured("committee"))
+    assert isinstance(found, Explored) and found.last == 8000
+    assert {"units": found.units, "rate": found.rate} == paper.parameters
+    _, found = model(Figured("committee", numbers="units=2 rate=0.5"))
+    assert isinstance(found, Explored) and (found.units, found.rate, found.last) == (2, 0.5, 1600)
+    _, found = model(Figured("outliers", "fig2.1"))
+    assert isinstance(found, Mixed) and found.classes == 10 and time_of(found.moment) == "50"
+    assert theory(Explored(units=3, rate=0.1, last=8000.0)).data["error"].values[0, -1] < 1e-6
 
 
 def test_a_path_that_was_drawn_is_a_schedule() -> None:

@@ -169,6 +169,18 @@ def hexadecimal(colour: str) -> str:
 def test_a_figure_of_a_paper(address: str, driver: Any) -> None:
     driver.get(address + "papers?paper=scaling&figure=fig7")
     until(driver, "document.querySelector('#picture img')?.complete")
-    assert "holds" in text(driver, "verdicts") and "Rosenow" in text(driver, "about")
+    assert "holds" in text(driver, "verdicts") and "±" in text(driver, "verdicts")
+    assert "Rosenow" in text(driver, "about")
+    exponent = driver.find_element("id", "figure-exponent")
+    assert exponent.get_attribute("value") == "0.5"
+    exponent.clear()
+    exponent.send_keys("1.5\n")
+    until(driver, "document.getElementById('picture').innerText.includes('β = 1.5')")
+    larger = driver.find_element("link text", "Enlarge").get_attribute("href")
+    driver.get(address + "papers?paper=committee&numbers=units%3D2+rate%3D0.5")
+    until(driver, "document.querySelector('#picture img')?.complete")
+    assert driver.find_element("id", "figure-units").get_attribute("value") == "2"
     driver.find_element("link text", "open it").click()
-    until(driver, "document.getElementById('levels')?.value == '10'")
+    until(driver, "document.getElementById('last')?.value == '1600'")
+    driver.get(larger)
+    assert driver.execute_script("return document.documentElement.tagName") == "svg"

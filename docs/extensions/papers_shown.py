@@ -2,6 +2,7 @@
 
 ``{thumbnails} scaling`` shows all figures of a paper, or
 those that its lines name; each leads to its place on the page of all figures. Every figure must be under a topic.
+A thumbnail is the first panel of a figure, for the whole could not be read at its size.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ import re
 from pathlib import Path
 from typing import Any
 
-WIDTH = 360  # pixels of a thumbnail, twice what is shown
+WIDTH = 460  # pixels of a thumbnail, twice what is shown
+PANEL = 672, 504  # pixels of a panel of a figure (`overlaps.papers.panels`)
+WHITE = 250  # least brightness of a line of pixels between panels
 PAGE = "gallery/index"
 TOPICS = "gallery"  # the page whose topics must have every figure
 
@@ -50,17 +53,57 @@ def directives() -> dict[str, Any]:
             words = html.escape(caption[:1].upper() + caption[1:])
             if picture.exists():
                 env.note_dependency(str(picture))
-                width, height = Image.open(picture).size
+                with Image.open(picture) as image:
+                    width, height = first_panel(image).size
                 size = f'width="{WIDTH // 2}" height="{round(WIDTH / 2 * height / width)}"'
                 image = f'<img src="_static/thumbnails/{name}.webp" alt="" loading="lazy" {size}>'
             else:
                 image = "<em>not drawn yet</em>"
             return (
                 f'<a href="{PAGE}.html#{place}" title="{words}">{image}'
-                f"<strong>{html.escape(handle)} {html.escape(figure)}</strong><span>{words}</span></a>"
+                f"<strong>{html.escape(named(handle, figure))}</strong><span>{words}</span></a>"
             )
 
     return {"thumbnails": Thumbnails}
+
+
+def named(handle: str, figure: str) -> str:
+    """A figure in words.
+
+    >>> named("universality", "figS1"), named("alignment", "table1"), named("committee", "overlaps")
+    ('universality, figure S1', 'alignment, table 1', 'committee, overlaps')
+    """
+    kind = re.match(r"(fig|table)(.+)", figure)
+    return f"{handle}, {({'fig': 'figure'}.get(kind[1], kind[1]) + ' ' + kind[2]) if kind else figure}"
+
+
+def first_panel(image: Any) -> Any:
+    """The upper left panel of a figure, without the title of the whole, which crosses the gap between two columns."""
+    import numpy as np
+
+    dark = np.asarray(image.convert("L")) < WHITE
+    height, width = dark.shape
+    columns, rows = max(round(width / PANEL[0]), 1), max(round(height / PANEL[1]), 1)
+    right, top, bottom = width, 0, height
+    if columns > 1:
+        right = middle_of_gap(dark[height // 6 : height // rows - 40].any(0), width // columns, 60)
+        crossed = np.flatnonzero(dark[: min(120, height // 6), right - 3 : right + 3].any(1))
+        top = int(crossed[-1]) + 4 if crossed.size else 0
+    if rows > 1:
+        bottom = middle_of_gap(dark[:, :right].any(1), top + (height - top) // rows, 80)
+    return image.crop((0, top, right, bottom))
+
+
+def middle_of_gap(filled: Any, expected: int, reach: int) -> int:
+    """The middle of the widest gap of lines that are not filled, within so many of where it is expected."""
+    import numpy as np
+
+    edges = np.flatnonzero(np.diff(np.concatenate([[1], filled[expected - reach : expected + reach], [1]])))
+    begins, ends = edges[::2], edges[1::2]
+    if not begins.size:
+        return expected
+    widest = int(np.argmax(ends - begins))
+    return int(expected - reach + (begins[widest] + ends[widest]) // 2)
 
 
 def write_thumbnails(app: Any, error: Exception | None) -> None:
@@ -75,8 +118,9 @@ def write_thumbnails(app: Any, error: Exception | None) -> None:
         small = folder / picture.name
         if not small.exists() or small.stat().st_mtime < picture.stat().st_mtime:
             with Image.open(picture) as image:
-                image.thumbnail((WIDTH, 4 * WIDTH))
-                image.save(small, quality=75, method=4)
+                panel = first_panel(image)
+                panel.thumbnail((WIDTH, 4 * WIDTH))
+                panel.save(small, quality=75, method=4)
 
 
 def check_topics(app: Any, env: Any) -> None:

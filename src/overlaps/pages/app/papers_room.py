@@ -165,11 +165,5 @@ def verdicts_of(handle: str) -> Any:
     heads = ("verdict", "number ± error", "where", "claim")
     head = html.Thead(html.Tr([html.Th(words, scope="col") for words in heads]))
     table = html.Div(html.Table([head, html.Tbody(rows)], className="claims"), className="wide", tabIndex="0")
-    told = [
-        "Measured in full on ",
-        " and ".join(sorted(dates)),
-        "; ",
-        html.Code(f"overlaps verify {handle}"),
-        " does it.",
-    ]
+    told = [f"Measured in full on {' and '.join(sorted(dates))}, by ", html.Code(f"overlaps verify {handle}"), "."]
     return [html.H2("Verdicts on what the paper says"), html.P(told), table]
