@@ -1,8 +1,8 @@
 """Tables of verdicts in the documentation: `python -m benchmarks.verdict_pages` writes them.
 
 They come from docs/papers/verify.json, which is put together of full runs of `overlaps verify --json FILE`: with files
-as arguments their rows are taken in first, in place of those of the same claim. Each row keeps the date, the versions and
-the digest of the code that measured it, and a row of another statement or method than the claim has now is refused.
+as arguments their rows are taken in first, in place of those of the same claim. Each row keeps the date, the versions
+and the digest of the code that measured it; one of another statement or method than the claim has now is refused.
 What stands between two marks of a page is written anew, the rest is left as it is.
 """
 
@@ -115,8 +115,8 @@ def summary(found: dict[tuple[str, str], Row]) -> str:
     if len(states) > len(papers()):
         lines.append(
             "The record is put together of several runs of `verify`, in which papers and library were in "
-            f"{len(states)} states of their code, where one run has {len(papers())}; every row was measured for the statement and by "
-            "the method that it shows, and has its own date, versions and digest of the code."
+            f"{len(states)} states of their code, where one run has {len(papers())}; every row was measured for "
+            "the statement and by the method that it shows, and has its own date, versions and digest of the code."
         )
     lines.append(f"Versions: {'; '.join(used)}.")
     return "\n".join(lines)
