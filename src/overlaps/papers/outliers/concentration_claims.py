@@ -128,6 +128,70 @@ def lemma81(quick: bool) -> Measurement:
     return Measurement("holds" if holds else "fails", *slowest, note)
 
 
+READOUT = np.array([1.0, -0.7, 0.8])
+
+
+def sampled_xor(W: Array, y: Array, Y: Array, kind: str) -> Array:
+    """Hessian or G-matrix of the XOR network, readout first: outer products of slopes, and g' Y of v W."""
+    fields = Y @ W.T
+    g, slope = np.maximum(fields, 0.0), (fields > 0).astype(float)
+    out = expit(g @ READOUT)
+    inner = np.concatenate([g, ((slope * READOUT)[:, :, None] * Y[:, None, :]).reshape(len(Y), -1)], axis=1)
+    if kind == "gradient":
+        return (inner * ((out - y) ** 2)[:, None]).T @ inner / len(Y)
+    matrix = (inner * (out * (1 - out))[:, None]).T @ inner / len(Y)
+    K, d = W.shape
+    for i in range(K):
+        mixed = ((out - y) * slope[:, i]) @ Y / len(Y)
+        at = slice(K + i * d, K + (i + 1) * d)
+        matrix[i, at] += mixed
+        matrix[at, i] += mixed
+    return matrix
+
+
+def apart(kind: str, size: int, ratio: int, lam: float, runs: int) -> Array:
+    """|A − B|/√2 in operator norm of matrices of two independent batches of M = ratio d samples, (runs,)."""
+    found = []
+    for seed in range(runs):
+        rng = np.random.default_rng([62, ratio, size, seed])
+        W = 2 * np.concatenate([np.eye(2, size), -np.eye(1, size)]) + rng.standard_normal((3, size)) / np.sqrt(size)
+        pair = []
+        for _ in range(2):
+            axis, sign = rng.integers(2, size=ratio * size), rng.choice([-1.0, 1.0], size=ratio * size)
+            Y = sign[:, None] * np.eye(2, size)[axis] + rng.standard_normal((ratio * size, size)) / np.sqrt(lam)
+            pair.append(sampled_xor(W, 1.0 - axis, Y, kind))
+        found.append(np.linalg.norm(pair[0] - pair[1], 2) / np.sqrt(2))
+    return np.array(found)
+
+
+@PAPER.claim(
+    "theorem-6.2",
+    where="theorem 6.2, eqs. (6.14) and (6.15)",
+    statement="Hessian and G-matrix of the XOR network of M = alpha d test samples are within O(alpha^-1/2) of their "
+    "expectations in operator norm, whatever d and lambda",
+    expected="holds",
+)
+def theorem62(quick: bool) -> Measurement:
+    """Power of α in the distance of two independent batches, K = 3, λ = 10, α = 10 to 160, slowest of both; power of d.
+
+    Both batches scatter about the expectation, so that it need not be known; and λ = 1 to 100.
+    """
+    ratios, runs, sizes = (10, 40, 160), 3 if quick else 8, (20, 60) if quick else (25, 50, 100)
+    powers, in_size = {}, 0.0
+    for kind in ("hessian", "gradient"):
+        found = [apart(kind, sizes[-1], ratio, 10.0, runs) for ratio in ratios]
+        powers[kind] = power(ratios, [x.mean() for x in found], [x.std(ddof=1) / np.sqrt(runs) for x in found])
+        at = [apart(kind, size, 40, 10.0, runs).mean() for size in sizes]
+        in_size = max(in_size, float(np.polyfit(np.log(sizes), np.log(at), 1)[0]))
+    noises = [float(apart("hessian", 30, 40, lam, 3).mean()) for lam in (1.0, 10.0, 100.0)]
+    slowest = max(powers.values())
+    holds = slowest.value < -0.45 and in_size < 0.1 and noises[0] < 2
+    note = ", ".join(f"{kind} {p.value:.3f} ± {p.error:.3f}" for kind, p in powers.items())
+    note = f"powers of M/d, -1/2 said: {note}; of d at a fixed M/d at most {in_size:.2f}; "
+    note += f"distances at lambda = 1, 10, 100: {', '.join(f'{x:.3f}' for x in noises)}"
+    return Measurement("holds" if holds else "fails", *slowest, note)
+
+
 def limits(point: ov.Start) -> tuple[dict[str, Array], Array, Array]:
     """Blocks vv of (4.10) and (4.16), and along μ, ν those of W_i W_i in (4.17), (K, 2); K and outputs."""
     v, m = point.v, point.m[0]

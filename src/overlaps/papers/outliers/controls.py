@@ -7,7 +7,7 @@ import numpy as np
 import overlaps as ov
 
 from ..ledger import Patch
-from . import class_claims, concentration_claims, formula_claims, printed, start_claims, xor_claims
+from . import class_claims, concentration_claims, formula_claims, noise_claims, printed, start_claims, xor_claims
 from .paper import PAPER
 
 
@@ -177,3 +177,26 @@ def proposition518(patch: Patch) -> None:
 @PAPER.control("corollary-5.20", "a distance that does not fall")
 def corollary520(patch: Patch) -> None:
     patch(concentration_claims, "path_distance", lambda right, lam: 0.1 + right(lam))
+
+
+@PAPER.control("eq-5.10", "a variance of the logits larger by a tenth")
+def eq510(patch: Patch) -> None:
+    patch(noise_claims, "corrected_loss", lambda right, m, Q, lam: right(m, Q, lam / 1.1))
+
+
+@PAPER.control("eq-5.14", "products of the residuals larger by a tenth")
+def eq514(patch: Patch) -> None:
+    patch(noise_claims, "residual_products", lambda right, *args: 1.1 * right(*args))
+
+
+@PAPER.control("proposition-5.1", "R_perp in place of the distance, which is its root")
+def proposition51(patch: Patch) -> None:
+    patch(noise_claims, "ends", lambda right, *args: (right(*args)[0] ** 2, right(*args)[1]))
+
+
+@PAPER.control("theorem-6.2", "a tenth of the weight on one sample")
+def theorem62(patch: Patch) -> None:
+    def wrong(right, W, y, Y, kind):
+        return 0.9 * right(W, y, Y, kind) + 0.1 * right(W, y[:1], Y[:1], kind)
+
+    patch(concentration_claims, "sampled_xor", wrong)

@@ -88,3 +88,13 @@ def proposition518() -> float:
 @PAPER.pin("eq-7.11", number=0.077378009)
 def eq711() -> float:
     return float(np.sum(SHAPE[:3, :2] * printed.eq711(WEIGHTS, X[:, 0], X[:, 1], X @ X.T, 0.5)))
+
+
+@PAPER.pin("eq-5.10", number=1.2244488)
+def eq510() -> float:
+    return printed.eq510(X @ MEANS.T, X @ X.T, WEIGHTS, 0.3)
+
+
+@PAPER.pin("eq-5.14", number=-0.15674614)
+def eq514() -> float:
+    return float(np.sum(SHAPE[:3, :3] * printed.eq514(X @ MEANS.T, X @ X.T, WEIGHTS, 2.0)))

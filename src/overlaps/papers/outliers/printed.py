@@ -148,6 +148,18 @@ def eq56(weights: Array, decay: float, lam: float, times: list[float]) -> tuple[
     return m, R
 
 
+def eq510(m: Array, Q: Array, weights: Array, decay: float) -> float:
+    """Mean of (5.10), with Gaussian parts of the logits of covariance R, here Q."""
+    at = nodes(m, Q, weights, 1.0, points=12)
+    return float(-at.weights @ np.log(at.pi[np.arange(len(at.pi)), at.classes])) + 0.5 * decay * float(np.trace(Q))
+
+
+def eq514(m: Array, Q: Array, weights: Array, lam: float) -> Array:
+    """(5.14) along a direction that is orthogonal to all means and classifiers, (k, k): E[π(c)π(d)]/λ less p_c/λ."""
+    at = nodes(m, Q, weights, lam, points=12)
+    return ((at.pi * at.weights[:, None]).T @ at.pi - np.diag(weights)) / lam
+
+
 def eq518(R: Array, decay: float, time: float) -> Array:
     """R⊥ after `time` by (5.18)."""
     return R * np.exp(-decay * time)

@@ -17,9 +17,9 @@ PAPER.no_claim(
 )
 
 PAPER.no_claim(
-    "propositions 5.1 and 5.2",
-    "weights stay bounded, and come near the span of the means with a length bounded from below",
-    "`theorem-2.3`, `theorem-2.4`, `theorem-2.6` and `theorem-2.7` measure this where it is used",
+    "proposition 5.2",
+    "weights of the XOR network stay bounded, and come near the span of the means with a length bounded from below",
+    "`theorem-2.6`, `theorem-2.7` and `fixed-point` measure this where it is used",
 )
 
 PAPER.no_claim(
@@ -35,8 +35,8 @@ PAPER.no_claim(
 )
 
 PAPER.no_claim(
-    "lemma 5.8, eqs. (5.8) to (5.15)",
-    "summary statistics are localizable; the loss in terms of them; the corrector",
+    "lemma 5.8, eqs. (5.8), (5.9), (5.11) to (5.13), (5.15)",
+    "summary statistics are localizable; their slopes; the corrector",
     "conditions of the cited theorem; the corrector (5.15) enters (5.6), which `eq-5.6` judges",
 )
 
@@ -68,13 +68,6 @@ PAPER.no_claim(
     "observation 5.21, lemma 5.22",
     "all units specialise with probability one for beta < 1/8",
     "`beta-transition` and `fixed-point` judge the fixed points",
-)
-
-PAPER.no_claim(
-    "theorem 6.2",
-    "sampled matrices of the XOR network are within O(alpha^-1/2) of their expectations",
-    "one and the same argument as theorem 6.1, which is measured; of the XOR network `theorem-2.6` has "
-    "the outliers of 10 d samples",
 )
 
 PAPER.no_claim(

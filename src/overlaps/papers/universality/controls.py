@@ -139,3 +139,8 @@ def tables_less_correlated(patch: Patch) -> None:
         return found | {"R": found["R"] * (1 - 0.1 * np.eye(2))}
 
     patch(printed, "table", wrong)
+
+
+@PAPER.control("fields-not-gaussian", "two in place of three squares in the cumulant")
+def fields_not_gaussian(patch: Patch) -> None:
+    patch(lemma_claims, "fourth_cumulants", lambda right, *args: right(*args) + 1)
