@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
+import math
 import os
 import pkgutil
 import random
@@ -28,11 +29,13 @@ from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
+import numba
+import numpy as np
 import pytest
 
 from .compiled_anew import anew
 from .formula_files import LEFT_OUT, TESTS, files
-from .formula_page import PAGE, page
+from .formula_page import PAGE, SAME, page
 from .mutants import functions, mutated, sites
 
 SEED = 25
@@ -216,7 +219,9 @@ def judge_all(judge: Judge) -> None:
         done = same and not (given.again and not row["test"])
         if (done and not given.only) or not mutant.key.startswith(given.only):
             continue
-        found = judged(judge, mutant)
+        found = (
+            judged(judge, mutant) if mutant.key not in SAME else {"test": "", "how": "computes the same", "seconds": 0}
+        )
         known[mutant.key] = {"words": mutant.words, **found, "first": row["first"] if same else found["test"]}
         _write(given.record, json.dumps(record, indent=1))
         verdict = found["test"] or "NOT NOTICED"
@@ -226,7 +231,8 @@ def judge_all(judge: Judge) -> None:
 
 
 def import_all() -> None:
-    """Everything that children would import each for itself, and nothing that starts threads or compiles."""
+    """Everything that children would import each for itself, and nothing that starts threads or compiles it."""
+    numba.njit(lambda x: np.dot(x, x) + math.erf(x.sum()))(np.ones(2))  # the first function takes a second longer
     for name in ("matplotlib.pyplot", "scipy.integrate", "scipy.stats", "scipy.special", "xarray"):
         importlib.import_module(name)
     package = importlib.import_module("overlaps")

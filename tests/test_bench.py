@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
 import sys
 from pathlib import Path
 
@@ -10,9 +12,11 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import __main__ as command
-from benchmarks import suite, table
+from benchmarks import compiled_anew, suite, table
 from benchmarks.micro import crossover, same_weights
 from benchmarks.timing import race
+
+from overlaps.averages import bivariate, closed, erf, linear
 
 BENCHMARKS = {f"{one.__module__.split('.')[-1]}.{one.__name__}": one for group in suite.SUITE.values() for one in group}
 
@@ -79,3 +83,21 @@ def test_the_readme_has_the_measured_table() -> None:
     shown = page.split("<!-- speed -->\n")[1].split("\n<!-- end of speed -->")[0].splitlines()[2:]
     assert [f"{what} | {value} |" for what, value, _ in (line.split(" | ") for line in shown)] == goals
     assert suite.with_table(page, "\n".join(["| measure | value | goal |", "|---|---|---|", *shown])) == page
+
+
+def test_a_mutant_of_a_compiled_function_is_noticed(tmp_path: Path) -> None:
+    """What `python -m benchmarks.formula_mutants` does: the mistake is in the code that the tests run, kept or not."""
+    place, record = "averages.erf._minors#11", tmp_path / "record.json"
+    command = [sys.executable, "-m", "benchmarks.formula_mutants", "--only", place, "--record", str(record)]
+    where = Path(__file__).parents[1]
+    done = subprocess.run(command, cwd=where, capture_output=True, text=True, timeout=500)
+    assert place in done.stdout, done.stderr
+    found = json.loads(record.read_text(encoding="utf-8"))
+    row = found["mutants"][place]
+    assert row["test"].startswith("tests/test_average") and row["how"]
+    assert found["right"][row["test"]] is True  # it passes on the right code
+
+
+def test_compiled_functions_that_hold_another_are_found() -> None:
+    assert {erf.pair.py_func, erf._minors.py_func} < compiled_anew.reached(closed.second_order.py_func)
+    assert bivariate.positive.py_func not in compiled_anew.reached(linear.pair.py_func)
