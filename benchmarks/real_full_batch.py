@@ -1,4 +1,4 @@
-"""Full batches of real classes and of Gaussian ones (`python -m benchmarks.real_full_batch` writes the page of the docs).
+"""Full batches of real classes and of Gaussian ones: `python -m benchmarks.real_full_batch` writes its page in docs.
 
 Universality says that training on rows is training on Gaussians of the same means and covariances as size and samples
 grow. `FullBatch` takes Gaussian classes whose covariances commute: here all have the mean covariance of the classes.
@@ -24,11 +24,11 @@ STEPS, RATIO = 20, 0.1  # RATIO: dimensions per row trained on
 
 
 ENDING = (
-    "With ten Gaussians of one covariance the training error on digits is that of the rows within its scatter, and the",
-    "test error is five per cent below theirs; part of that is that moments are those of all rows, tested ones included.",
-    "With two Gaussians both are off by a tenth, since even digits are five clusters. The classes of breast cancer have",
-    "covariances that one cannot stand for. Isotropic Gaussians of the same means are off by more than a fifth on the digits",
-    "(`tests/test_full_batch_rows.py`).",
+    "With ten Gaussians of one covariance the training error on digits is that of the rows within its scatter, and",
+    "the test error is five per cent below theirs; part of that is that moments are those of all rows, tested ones",
+    "included. With two Gaussians both are off by a tenth, since even digits are five clusters. The classes of breast",
+    "cancer have covariances that one cannot stand for. Isotropic Gaussians of the same means are off by more than a",
+    "fifth on the digits (`tests/test_full_batch_rows.py`).",
 )
 
 
