@@ -32,6 +32,11 @@ def solve(problem: Problem, start: Start, times: Any, *, system: str, **options:
     if problem.learns_rows:
         if options["method"] != "auto":
             raise InputError("method: training on all rows of a set has nothing to average; leave method out")
+        if problem.classifies_rows:
+            raise InputError(
+                "data: theory of full batches takes classes whose covariances commute, as those of rows do not; use "
+                "train, or GaussianClasses of one covariance in place of the rows"
+            )
         return labelled_rows.solve(problem, start, times, options["levels"], options["accuracy"], options["budget"])
     return solve_full_batch(problem, start, times, **options)
 

@@ -1,12 +1,17 @@
-"""Full-batch training of a linear student on labelled rows: given the rows, nothing is left to chance.
+"""Full-batch training on labelled rows: given the rows, nothing is left to chance.
 
-The m = N/ratio rows of the training set are those of `overlaps.online.multi_pass.training_set`, with C = ⟨x xᵀ⟩ and
-c = ⟨x y⟩. With θ = W/√N and the prediction f = Σ_k v_k θ_k·x the gradient of unit k is v_k (C Σ_j v_j θ_j − c), and
+The m = N/ratio rows of the training set are those of `overlaps.online.multi_pass.training_set`. With θ = W/√N, the
+gradient δ_k of the loss of a row in the field θ_k·x, and the kernels of `FullBatch`,
 
-    θ(l) = λ(l) θ(0) − Σ_{μ<l} H(μ, l) q(μ)
+    q_k(l) = ⟨δ_k x⟩        θ(l) = λ(l) θ(0) − Σ_{μ<l} H(μ, l) q(μ).
 
-for the kernels of `FullBatch`. Training takes gradients and errors over the rows; theory takes the gradient from the
-eigenvalues of C, and the test error as what the training rows leave of all rows. The two agree to rounding.
+Of rows that are learned as classes, any loss and network of one trained layer is trained on them. What is measured is
+the mean loss over the training rows, and over the others, with the classes that these are taken for. Theory of classes
+is for Gaussian ones whose covariances commute (`overlaps.full_batch.mean_field_theory`).
+
+Of a linear student with the square loss, f = Σ_k v_k θ_k·x, C = ⟨x xᵀ⟩ and c = ⟨x y⟩, the gradient is
+v_k (C Σ_j v_j θ_j − c). Training takes it over the rows; theory from the eigenvalues of C, and the test error as what
+the training rows leave of all rows. The two agree to rounding.
 """
 
 from __future__ import annotations
@@ -19,15 +24,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..averages import method_for
-from ..interface.errors import InputError
+from ..averages.decisions import by_label, shares_of_rows
+from ..interface.errors import InputError, NumericalError
 from ..online.exact_mean import out_of_budget, rounding
 from ..online.multi_pass.training_set import TrainingSet, first_rows
-from ..problem.start import Start, block_overlaps
+from ..problem.start import LIMIT, Start, block_overlaps
 from ..problem.statement import Problem
 from ..trajectory.budget import Budget
 from ..trajectory.dataset import STEPS, Trajectory, assemble
 from ..trajectory.refinement import Goal, Stated, refined
 from .repeated_runs import whole_steps
+from .task import samplewise
 
 Array = NDArray[np.float64]
 SYSTEM = "all-rows"
@@ -41,6 +48,7 @@ def solve(
     rows, began = _rows(problem, start), clock.perf_counter()
     data: Any = problem.data
     assert start.student is not None
+    _ = problem.linear_equivalent  # which refuses students that are not linear
     (lam, U), N, v = rows.axes, data.size, start.v
     stops = whole_steps(problem.algorithm.steps, times)  # type: ignore[union-attr]
     path = _descend(problem, v, start.student @ U / np.sqrt(N), lambda f: lam * f - rows.products, budget)
@@ -65,8 +73,11 @@ def solve(
 
 def train(problem: Problem, start: Start, times: ArrayLike | None, runs: int, seed: int, levels: bool) -> Trajectory:
     """Training on the rows themselves; all runs are the same."""
+    if problem.classifies_rows:
+        return _train_classes(problem, start, times, runs, seed, levels)
     rows, N, v, began = _rows(problem, start), problem.data.eigenvalues.size, start.v, clock.perf_counter()
     assert start.student is not None
+    _ = problem.linear_equivalent  # which refuses students that are not linear
     stops, X = whole_steps(problem.algorithm.steps, times), rows.rows  # type: ignore[union-attr]
     path = _descend(problem, v, start.student / np.sqrt(N), lambda f: X.T @ (X @ f - rows.targets) / len(X))[stops]
     outputs = np.einsum("k,tkn->tn", v, path)
@@ -78,11 +89,63 @@ def train(problem: Problem, start: Start, times: ArrayLike | None, runs: int, se
     return _assembled("micro", problem, start, stops, path, copies[0], copies[1], levels, seed, began)
 
 
+def _train_classes(
+    problem: Problem, start: Start, times: ArrayLike | None, runs: int, seed: int, levels: bool
+) -> Trajectory:
+    """Training on rows that are learned as classes, by any loss; all runs are the same."""
+    rows, began, data = _rows(problem, start), clock.perf_counter(), problem.data
+    assert start.student is not None and start.teacher is not None
+    stops = whole_steps(problem.algorithm.steps, times)  # type: ignore[union-attr]
+    keep, history = problem.algorithm.kernels  # type: ignore[union-attr]
+    first, N, last = start.student / np.sqrt(data.eigenvalues.size), data.eigenvalues.size, int(stops[-1])
+    path, gradients = np.empty((last + 1, *first.shape)), np.empty((last + 1, *first.shape))
+    kept: list[tuple[float, float, Array]] = []
+    stopped: NumericalError | None = None
+    for l in range(last + 1):
+        path[l] = keep[l] * first - np.tensordot(history[:l, l], gradients[:l], 1)
+        delta, training = _gradients(problem, start, path[l], rows.rows, rows.targets)
+        gradients[l] = delta.T @ rows.rows / len(rows.rows)
+        if not (np.isfinite(training) and np.isfinite(gradients[l]).all() and (N * path[l] ** 2).sum() < LIMIT * N):
+            stopped = NumericalError(
+                f"micro: training diverged at step {l}; reduce rate (now {problem.algorithm.rate_text}), "  # type: ignore[union-attr]
+                "or stop earlier",
+                quantity="training_error",
+                time=float(l),
+            )
+            break
+        if l in stops:
+            test = _gradients(problem, start, path[l], rows.test_rows, rows.test_targets)[1]
+            at = rows.test_rows, rows.test_targets, problem.class_targets, start.v, start.u
+            shares = shares_of_rows(problem.decision, np.sqrt(N) * path[l], start.teacher, *at)
+            kept.append((test, training, shares))
+    result = None
+    if kept:
+        test, training, shares = (np.array([values] * runs) for values in zip(*kept, strict=True))
+        stops = stops[: len(kept)]
+        decided = {
+            "misclassified": (("run", "time"), 1 - np.trace(shares, axis1=2, axis2=3)),
+            "confusion": (("run", "time", "class", "decision"), by_label(shares)),
+        }
+        result = _assembled("micro", problem, start, stops, path[stops], test, training, levels, seed, began, decided)
+    if stopped is not None:
+        stopped.partial = result
+        raise stopped
+    assert result is not None
+    return result
+
+
+def _gradients(problem: Problem, start: Start, theta: Array, rows: Array, targets: NDArray[Any]) -> tuple[Array, float]:
+    """Gradients δ (n, K) of the losses of these rows in the fields, and the mean loss."""
+    delta, loss = np.empty((len(rows), len(theta))), np.empty(len(rows))
+    p, nu = np.ascontiguousarray(rows @ theta.T), np.empty((len(rows), 0))
+    samplewise(problem.gradient, problem.value, p, nu, targets, start.v, start.u, np.zeros(len(rows)), delta, loss)
+    return delta, float(loss.mean())
+
+
 def _rows(problem: Problem, start: Start) -> TrainingSet:
-    """The training set; what depends on chance, or is not linear, is refused."""
+    """The training set; what depends on chance is refused."""
     algorithm: Any = problem.algorithm
     data: Any = problem.data
-    _ = problem.linear_equivalent
     if algorithm.batch is not None:
         raise InputError("batch: of labelled rows FullBatch takes all at every step; leave batch out, or use MultiPass")
     if start.student is None:
@@ -130,11 +193,13 @@ def _assembled(
     levels: bool,
     seed: int,
     began: float,
+    more: dict[str, Any] | None = None,
 ) -> Trajectory:
     assert start.teacher is not None and start.dimensions is not None
     data, (T, K, N), runs = problem.data, path.shape, len(test)
     parts = [block_overlaps(np.sqrt(N) * weights, start.teacher, start.dimensions) for weights in path]
-    Q, A = (np.broadcast_to(np.array([part[i] for part in parts]), (runs, T, N, K, K if i == 0 else 1)) for i in (0, 1))
+    M = len(start.teacher)
+    Q, A = (np.broadcast_to(np.array([part[i] for part in parts]), (runs, T, N, K, K if i == 0 else M)) for i in (0, 1))
     totals = [np.einsum("b,rtbij->rtij", data.eigenvalues, x) for x in (Q, A)]
     result = assemble(
         scale,
@@ -148,7 +213,7 @@ def _assembled(
         method_for(problem, start.u),
         levels=(Q, A) if levels else None,
         errors=test,
-        more={"training_error": (("run", "time"), training)},
+        more={"training_error": (("run", "time"), training), **(more or {})},
         units=STEPS,
         seed=seed,
         cost=f"{stops[-1]} steps on all rows of the training set, {clock.perf_counter() - began:.2g} s",

@@ -31,7 +31,7 @@ Array = NDArray[np.float64]
 
 
 @loop(nogil=True)
-def _samplewise(gradient, value, p, nu, labels, v, u, noise, delta, loss):  # pragma: no cover - compiled
+def samplewise(gradient, value, p, nu, labels, v, u, noise, delta, loss):  # pragma: no cover - compiled
     """Write the gradients δ (n, K) and losses (n,) of samples with noisy targets; no losses where there is no place."""
     unused = np.empty(v.size)
     for i in range(p.shape[0]):
@@ -188,7 +188,7 @@ class FullBatchTask:
         """
         delta, loss = np.empty(p.shape), np.empty(len(p))
         p, nu = np.ascontiguousarray(p), np.ascontiguousarray(nu)
-        _samplewise(*self.functions, p, nu, labels, self.start.v, self.start.u, noise, delta, loss)
+        samplewise(*self.functions, p, nu, labels, self.start.v, self.start.u, noise, delta, loss)
         return delta, loss
 
     def slopes(self, p: Array, nu: Array, labels: NDArray[Any], noise: Array) -> tuple[Array, Array]:
@@ -201,7 +201,7 @@ class FullBatchTask:
         p, nu = (np.ascontiguousarray(x.reshape(2 * D * len(p), x.shape[-1])) for x in np.split(moved, [K], axis=-1))
         labels, noise = np.tile(labels, 2 * D), np.tile(noise, 2 * D)
         delta = np.empty((2, D, *moved.shape[2:3], K))
-        _samplewise(
+        samplewise(
             *self.functions, p, nu, labels, self.start.v, self.start.u, noise, delta.reshape(p.shape), np.empty(0)
         )
         slopes = ((delta[0] - delta[1]) / (2 * step)).transpose(1, 2, 0)

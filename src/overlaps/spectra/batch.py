@@ -1,7 +1,7 @@
 """Samples to average over: inputs x in rows, their labels and, where known, the components they came from.
 
 Fresh samples of a problem are x = μ_c + √(s_c ω_b) z, as in training; for `Samples` they are rows of the data set,
-drawn with replacement.
+drawn with replacement; of rows with classes `Batch(data.rows, problem.row_targets)` are all.
 
 >>> import overlaps as ov
 >>> problem = ov.Problem(
@@ -24,7 +24,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..interface.checks import array, checked, whole
 from ..interface.errors import InputError
-from ..problem.start import Start
+from ..problem.start import Start, check
 from ..problem.statement import Problem
 
 Array = NDArray[np.float64]
@@ -64,7 +64,9 @@ class Batch:
         data: Any = problem.data
         check_inputs(problem)
         if data.table is not None:
-            return cls(data.table[rng.integers(0, len(data.table), samples)])
+            drawn = rng.integers(0, len(data.table), samples)
+            targets = problem.row_targets
+            return cls(data.table[drawn], None if targets is None else targets[drawn])
         if start.size is None:
             raise InputError("start: samples have a size, this start has none; use draw, or size= in from_overlaps")
         if samples * start.size > 1e9:
@@ -98,17 +100,29 @@ class Batch:
 
 
 def check_inputs(problem: Problem) -> None:
-    """Refuse a teacher that reads what is not in a batch, and labels of rows."""
-    if problem.learns_rows:
+    """Refuse a teacher that reads what is not in a batch, and regression on labels of rows."""
+    if problem.regresses_rows:
         raise InputError(
-            "data: spectra are for inputs with a teacher and for mixtures, not for labelled rows; give Samples without "
-            "labels and a teacher, or a GaussianMixture"
+            "data: spectra are for inputs with a teacher, for mixtures and for rows of classes, not for a regression "
+            "on labels of rows; name groups=1 of two classes, or give Samples without labels and a teacher"
         )
     if problem.data.reads_latent:
         raise InputError(
             "data: the teacher of a hidden manifold reads the latent, which samples of the inputs do not hold; spectra "
             "are for inputs that both networks read"
         )
+
+
+def by_law(problem: Problem, start: Start) -> tuple[Problem, Start]:
+    """What averages over inputs are of: the Gaussians in place of rows of classes, and all else as it is."""
+    check(problem, start)
+    check_inputs(problem)
+    if not problem.classifies_rows:
+        return problem, start
+    if start.student is None:
+        raise InputError("start: spectra of rows of classes are those of weights; use draw or Start.from_weights")
+    same = problem.class_equivalent
+    return same, Start.from_weights(same, start.student, student_readout=start.v)
 
 
 def _labels(values: ArrayLike, count: int) -> Labels:

@@ -155,11 +155,14 @@ class Observer:
         units = list(range(K)) if isinstance(self.blocks, str) else [int(unit) for unit in self.blocks]
         if max(units) >= K:
             raise InputError(f"blocks: expected units 0 to {K - 1}, got {max(units)}")
-        fixed = start.G.sum(axis=0)
+        data: Any = problem.data
+        # of rows the means of the classes, which the start does not know
+        means = data.moments.means if problem.classifies_rows else None
+        fixed = start.G.sum(axis=0) if means is None else means @ means.T
         count = max(int(np.linalg.matrix_rank(fixed, hermitian=True)), 1) if self.count is None else self.count
         if count > start.size:
             raise InputError(f"count: a block of {start.size} inputs has no {count} eigenpairs; use fewer")
-        directions = start.m.shape[2] or start.u.size
+        directions = len(means) if means is not None else start.m.shape[2] or start.u.size
         readout = min(directions if self.count is None else self.count, K) if problem.student.train_readout else 0
         samples = 2 * start.size if self.samples is None else self.samples
         if samples * start.size > 1e9:

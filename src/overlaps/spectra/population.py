@@ -47,6 +47,7 @@ from ..interface.errors import InputError, NumericalError, shown, unknown
 from ..network.architectures import Softmax
 from ..problem.start import Start
 from ..problem.statement import Problem
+from .batch import by_law
 from .given_fields import LARGEST, GivenComponent, GivenFields
 from .population_block import PopulationBlock
 from .span import Component, Span, law_of_inputs
@@ -200,11 +201,13 @@ def population(problem: Problem, start: Start, kind: Kind = "hessian") -> Popula
 
     Parameters
     ----------
-    problem: with Gaussian inputs or mixtures, of any loss.
+    problem: with Gaussian inputs or mixtures, of any loss; of rows of classes, the Gaussians that theory takes in their
+        place.
     start: students and readouts; for isotropic inputs overlaps do, without weights there is everything but vectors in
         N dimensions. Other inputs need weights, and matrices of N x N for each pair of units.
     """
     check_kind(problem, kind)
+    problem, start = by_law(problem, start)
     inside = law_of_inputs(problem, start)
     K, two_layers = problem.student.units, not isinstance(problem.student, Softmax)
     pairs = K * (K + 1) // 2
@@ -244,6 +247,7 @@ def readout_block(problem: Problem, start: Start, kind: Kind = "hessian") -> Arr
     check_kind(problem, kind)
     if isinstance(problem.student, Softmax):
         raise InputError("student: softmax regression has no second layer; use population(...).block(i)")
+    problem, start = by_law(problem, start)
     inside = law_of_inputs(problem, start)
     K = problem.student.units
 

@@ -33,9 +33,8 @@ from numpy.typing import NDArray
 from ..averages.quadrature import LossQuadrature
 from ..data.square_roots import cholesky
 from ..interface.errors import InputError
-from ..problem.start import Start, check, fixed_rows
+from ..problem.start import Start, fixed_rows
 from ..problem.statement import Problem
-from .batch import check_inputs
 from .given_fields import GivenFields, given_fields
 
 Array = NDArray[np.float64]
@@ -125,8 +124,6 @@ class Span:
 
 def law_of_inputs(problem: Problem, start: Start) -> Span | GivenFields:
     """The inputs of `problem` by what the fields of `start` see of them: a span if noise is isotropic, or all of it."""
-    check(problem, start)
-    check_inputs(problem)
     if problem.data.table is not None:
         raise InputError(
             "data: averages over inputs need their law, these are samples; use the matrices of a batch of samples, "

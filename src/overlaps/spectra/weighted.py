@@ -47,6 +47,7 @@ from ..interface.checks import listed, whole
 from ..interface.errors import InputError, shown
 from ..problem.start import Start
 from ..problem.statement import Problem
+from .batch import by_law
 from .covariance_law import CovarianceLaw, covariance_law
 from .edges import Edge, extremes
 from .given_fields import GivenFields
@@ -187,6 +188,7 @@ def block_weights(
     """
     check_kind(problem, kind)
     samples = whole("samples", samples, least=2)
+    problem, start = by_law(problem, start)
     inside = law_of_inputs(problem, start)
     if inside.size is None:
         raise InputError(
