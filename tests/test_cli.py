@@ -151,6 +151,9 @@ BAD = {
 }
 
 
+FULL = {"last = 2.0\ncount = 6\n": "", "_runs = 20": "_runs = 0", "_runs = 8": "_runs = 0"}
+
+
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -160,6 +163,33 @@ BAD = {
         ),
         ({"size = 60": "size = 10000000", "meso_runs = 20": "meso_runs = 0"}, "micro_runs: 8 micro runs of 20,000,000"),
         ({"units = 2": "units = 1000"}, "units: 1000 students"),
+        (
+            {"rate = 0.5": "rate = 0.5\nbatch = 1000000000000"},
+            "micro_runs: 8 micro runs of 120 steps of 1,000,000,000,000",
+        ),
+        (
+            {"rate = 0.5": "rate = 0.5\nbatch = 1000000000000", "micro_runs = 8": "micro_runs = 0"},
+            "meso_runs: 20 meso runs of 120 steps of 1,000,000,000,000 samples.*smaller size, batch or last time",
+        ),
+        (
+            {
+                "levels = 3": "levels = 1000000",
+                "size = 60": "size = 1500000",
+                "_runs = 20": "_runs = 0",
+                "_runs = 8": "_runs = 0",
+                "count = 6": "count = 40",
+            },
+            "levels: 1,000,000 of them at 40 times are 6.4 GB",
+        ),
+        (FULL | {"rate = 0.5": 'kind = "FullBatch"\nsteps = 10000\nrate = 0.5'}, "steps: 20004 columns need 62.9 GB"),
+        (
+            FULL
+            | {
+                "rate = 0.5": 'kind = "FullBatch"\nsteps = 10000\nrate = 0.5',
+                "units = 2": 'units = 2\nactivation = "linear"',
+            },
+            "steps: 20004 columns need 12.8 GB",
+        ),
     ],
 )
 def test_what_a_run_could_not_afford_is_refused_at_once(changes: dict[str, str], words: str) -> None:

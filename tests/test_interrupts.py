@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -269,3 +270,37 @@ def test_a_record_of_something_else_is_not_overwritten(claims: Claims, tmp_path:
         papers.verify("fake", record=tmp_path / "none" / "a.json")
     with pytest.raises(KeyboardInterrupt, match="1 of 3 claims were measured, and are not kept; --json FILE keeps"):
         papers.verify("fake")
+
+
+BATCHES = """
+from dataclasses import replace
+import overlaps as ov
+
+net = ov.Committee(1, "erf")
+p = ov.Problem(data=ov.GaussianInputs(), teacher=net, student=net, algorithm=ov.OnlineSGD(0.5))
+start = ov.draw(p, 50)
+for scale in (ov.sample, ov.train):
+    for batch in (2, 10**12):  # the first compiles
+        print(batch, flush=True)
+        try:
+            scale(replace(p, algorithm=ov.OnlineSGD(0.5, batch=batch)), start, [0.0, 0.1], runs=2, progress=False)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+"""
+
+
+def test_a_batch_of_any_size_ends(tmp_path: Path) -> None:
+    """Compiled loops look whether anybody waits for them between the samples of a batch; one of 10¹² takes hours."""
+    (tmp_path / "script.py").write_text(BATCHES)
+    with begin(code=str(tmp_path / "script.py")) as run:
+        end = threading.Timer(SECONDS, run.kill)
+        end.start()
+        assert run.stdout is not None
+        for _ in range(2):
+            while run.stdout.readline().strip() != str(10**12):
+                assert run.poll() is None
+            time.sleep(0.3)
+            run.send_signal(signal.SIGINT)
+            assert run.stdout.readline().strip() == "interrupted"
+        assert run.wait(SECONDS) == 0
+        end.cancel()

@@ -160,6 +160,10 @@ class FullBatch:
         """Steps of a run, and in words what is recorded: all of them, whatever times were asked for."""
         return self.steps, f"{self.steps} steps on {self.samples(size)} samples"
 
+    def step_samples(self, size: int) -> int:
+        """Samples that a step of a run reads at a size."""
+        return self.batch_samples(self.samples(size))
+
     def rates(self, count: int) -> Array:
         """η of the first `count` steps, (count,)."""
         return np.asarray(as_schedule(self.rate).at(np.arange(count, dtype=float)), float)

@@ -81,6 +81,10 @@ class MultiPass:
         """Steps of a run to the time `last` at a size, and in words what is recorded."""
         return self.one_pass.extent(size, first, last)
 
+    def step_samples(self, size: int) -> int:
+        """Samples that a step of a run reads, at any size."""
+        return self.batch
+
     def update(self, trains_readout: bool) -> Update:
         """The step of both layers."""
         return self.one_pass.update(trains_readout)

@@ -92,6 +92,14 @@ class OnePass:
         """Steps of a run to the time `last` at a size, and in words what is recorded."""
         return steps(last, size), f"times {first:g} to {last:g}"
 
+    def step_samples(self, size: int) -> int:
+        """Samples that a step of a run reads at a size."""
+        return self.update(False).batch
+
+    def update(self, trains_readout: bool) -> Update:
+        """The step of both layers."""
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Update:

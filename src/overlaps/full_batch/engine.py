@@ -21,7 +21,7 @@ from ..problem.start import Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
 from . import labelled_rows
-from .mean_field_theory import solve_full_batch
+from .mean_field_theory import check_numbers, solve_full_batch
 from .repeated_runs import sample_full_batch, train_full_batch
 
 
@@ -39,6 +39,12 @@ def solve(problem: Problem, start: Start, times: Any, *, system: str, **options:
             )
         return labelled_rows.solve(problem, start, times, options["levels"], options["accuracy"], options["budget"])
     return solve_full_batch(problem, start, times, **options)
+
+
+def check_memory(problem: Problem, count: int) -> None:
+    """Refuse a recursion of all steps that would hold too many numbers."""
+    if not problem.learns_rows:
+        check_numbers(problem)
 
 
 def sample(problem: Problem, *asked: Any, method: str, **options: Any) -> Trajectory:

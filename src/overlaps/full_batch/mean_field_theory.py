@@ -21,6 +21,7 @@ from dataclasses import fields, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..algorithms import FullBatch
 from ..averages import Method, method_for
 from ..averages.rules import scrambled
 from ..interface.errors import InputError, NumericalError, unknown
@@ -40,6 +41,7 @@ Array = NDArray[np.float64]
 REPLICAS = 8  # independent scramblings
 ACCURACY, ACCEPTED = 1e-3, 1e-2  # relative, where none is named: to aim at, and to accept
 MEMORY = 2.5e8  # numbers that a recursion may hold
+FEWEST = 10  # log2 of half the paths to begin with, of Stein's form
 ENOUGH = 15  # log2 of half the paths that suffice with mini-batches, if what they reach is accepted: errors fall slowly
 SHORT = 64  # columns up to which responses are worth trying
 TURNED = 1e-11  # relative variance added to the fields of linear problems, as ADDED, but beside rounding alone
@@ -91,6 +93,41 @@ def solve_full_batch(
     return refined(solution.attempts(response, method == "auto", goal, patience), goal, budget)
 
 
+def check_numbers(problem: Problem) -> None:
+    """Refuse the recursion of all steps where it would hold too many numbers, before anything is drawn."""
+    algorithm = problem.algorithm
+    assert isinstance(algorithm, FullBatch)
+    T, K = algorithm.steps + 1, problem.student.units
+    D, C = problem.teacher_units + T * K, problem.data.components.weights.size
+    normals = D + (problem.label_noise > 0)
+    if is_linear(problem):
+        numbers = linear_numbers(normals + (0 if algorithm.batch is None else T * K), D, C)
+    else:
+        numbers = sampled_numbers(max(FEWEST, _enough(normals)), D, 2 * C + 1, 0 if algorithm.batch is None else T)
+    refuse_numbers(numbers, D)
+
+
+def linear_numbers(normals: int, columns: int, components: int) -> float:
+    """Numbers that the recursion of a linear problem holds, with so many normal variables."""
+    return 4.0 * normals * columns * components
+
+
+def sampled_numbers(log2: int, columns: int, each: int, masks: int) -> float:
+    """Numbers that 2^(log2 + 1) paths hold, `each` for a column, and their multipliers."""
+    return 2.0 ** (log2 + 1) * (columns * each + masks)
+
+
+def refuse_numbers(numbers: float, columns: int, instead: str = "") -> None:
+    """Refuse what needs too many numbers."""
+    if numbers > MEMORY:
+        raise InputError(f"steps: {columns} columns need {numbers * 8e-9:.3g} GB of paths; use fewer steps{instead}")
+
+
+def _enough(normals: int) -> int:
+    """log2 of the fewest paths that second moments can be told from."""
+    return int(np.ceil(np.log2(normals + 1))) + 1
+
+
 def stratified(count: int, dimensions: int, seed: int | list[int]) -> Array:
     """Random points (count, dimensions) of the unit cube, one in each of `count` strata along every axis."""
     rng = np.random.default_rng(seed)
@@ -110,7 +147,7 @@ class _Solution:
     def exact(self) -> Trajectory:
         task = self.task
         d = self.dimensions + (0 if task.batches is None else task.T * task.K)
-        self._fits(4.0 * d * task.D * len(task.weights))
+        refuse_numbers(linear_numbers(d, task.D, len(task.weights)), task.D)
         both: list[MeanFieldKernels] = []
         for seed in (0, 1):
             turn = np.linalg.qr(np.random.default_rng(seed).standard_normal((d, d)))[0] * np.sqrt(d)
@@ -131,16 +168,16 @@ class _Solution:
     def attempts(self, response: bool, may_change: bool, goal: Goal, patience: int | None) -> Iterator[Stated]:
         """Solutions with ever more paths; with 2^patience of them what is accepted suffices."""
         D, C = self.task.D, len(self.task.weights)
-        fewest = int(np.ceil(np.log2(self.dimensions + 1))) + 1
-        log2 = max(8 if response else 10, fewest)
+        fewest = _enough(self.dimensions)
+        log2 = max(8 if response else FEWEST, fewest)
 
         def numbers(log2: int, response: bool) -> float:
             masks = 0 if self.task.batches is None else self.task.T
-            return 2.0 ** (log2 + 1) * (D * (C * D if response else 2 * C + 1) + masks)
+            return sampled_numbers(log2, D, C * D if response else 2 * C + 1, masks)
 
         if response and may_change and (D > SHORT or numbers(log2, True) > MEMORY):
-            response, log2 = False, max(10, fewest)
-        self._fits(numbers(log2, response), ", or method='stein'" * response)
+            response, log2 = False, max(FEWEST, fewest)
+        refuse_numbers(numbers(log2, response), D, ", or method='stein'" * response)
         while True:
             found: list[MeanFieldKernels] = []
             for replica in range(REPLICAS):
@@ -160,7 +197,7 @@ class _Solution:
             if all(float((sampled if n == "error" else errors[n]).max()) <= goal.aim * sizes[n] for n in sizes):
                 return  # what is left is the quadrature, and more paths do not help
             if response and may_change:
-                response, log2 = False, max(10, fewest)
+                response, log2 = False, max(FEWEST, fewest)
             else:
                 log2 += 1
             if numbers(log2, response) > MEMORY:
@@ -178,13 +215,6 @@ class _Solution:
             return points
         uniform = stratified(len(points.h), self.task.T, [seed, 1])
         return points._replace(multipliers=batches.limit(uniform))
-
-    def _fits(self, numbers: float, instead: str = "") -> None:
-        """Refuse what needs too many numbers."""
-        if numbers > MEMORY:
-            raise InputError(
-                f"steps: {self.task.D} columns need {numbers * 8e-9:.3g} GB of paths; use fewer steps{instead}"
-            )
 
     def _solve(self, points: Points, followed: int, added: float = ADDED) -> MeanFieldKernels:
         try:

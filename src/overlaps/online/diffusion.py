@@ -34,7 +34,7 @@ from ..interface.errors import InputError, NumericalError
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
 from .motion import EquationOfMotion
-from .recording import Measure, Recorded
+from .recording import NEVER, Measure, Recorded
 
 Array = NDArray[np.float64]
 POINTS = 8  # log2 of the sample points per component, before mirroring; more where they have many coordinates
@@ -86,6 +86,7 @@ class Diffusion:
     observations: list[dict[str, Array]]
     measures: dict[str, Measure] = {}  # noqa: RUF012 - never written to
     chunk = 10**9
+    stop = NEVER
 
     def __init__(self, problem: Problem, start: Start) -> None:
         assert start.size is not None

@@ -42,6 +42,7 @@ from .weak_mixture import WEAK, levels_serve, with_left_out
 Array = NDArray[np.float64]
 SYSTEMS: dict[str, type[EquationOfMotion]] = {"levels": EquationOfMotion, "moments": MomentHierarchy}
 CLOSED_EVALUATIONS, QUADRATURE_EVALUATIONS = 10**8, 60_000  # of a solution, where no number is named
+MEMORY, STAGES = 2.5e8, 20  # numbers that a solution may hold, and states that a step of it holds
 MORE_SETS = 2.5  # how much smaller the error of many sets of points is than that of a few
 LOOSEST = 1e-4  # tolerance of steps; that of the steps that judge them is thirty times as loose
 
@@ -112,6 +113,20 @@ def _solved(
     equation = _Equation(problem, start, t, SYSTEMS[system], levels, budget)
     result = refined(equation.attempts(how, goal), goal, budget)
     return with_left_out(result, problem, start, accuracy) if problem.data.mixture_strength(start.size) else result
+
+
+def check_memory(problem: Problem, count: int) -> None:
+    """Refuse a solution by levels at `count` times that would hold too many numbers."""
+    data, rows = problem.data, problem.update.rule.limit_rows * problem.student.units
+    if not (data.is_gaussian and data.commuting):
+        return
+    fixed = problem.teacher_units + (data.components.weights.size if data.has_means else 0)
+    numbers = float(data.fractions.size) * rows * (rows + fixed) * (2 * count + STAGES)
+    if numbers > MEMORY:
+        raise InputError(
+            f"levels: {data.fractions.size:,} of them at {count} times are {numbers * 8e-9:.3g} GB of overlaps; use "
+            "fewer of either"
+        )
 
 
 def _system(problem: Problem, start: Start, system: str, levels: bool, accuracy: float | None) -> str:

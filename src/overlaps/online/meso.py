@@ -36,7 +36,7 @@ from ..trajectory.dataset import Trajectory
 from ..trajectory.finished_runs import FinishedRuns
 from .draws import component
 from .labelled_rows import by_equivalent
-from .recording import Measure, Recorded, Run
+from .recording import NEVER, Measure, Recorded, Run
 from .runs import record, refuse_kernels
 from .steps import move_readout
 
@@ -151,8 +151,8 @@ def _draw(chance, frame, c, z, outside, lam, nu, rng):  # pragma: no cover - com
 
 
 @loop(nogil=True)
-def _single(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no cover - compiled
-    """A step for each of the matrices in `step`, in place: of one sample, with one row a unit."""
+def _single(kernel, chance, frame, v, step, batch, size, rng, stop):  # pragma: no cover - compiled
+    """A step for each of the matrices in `step`, in place: of one sample, with one row a unit; stop: see `Run`."""
     fixed, span, residual, width, rest, _ = frame
     B, F, _ = fixed.shape
     K = span.shape[1]
@@ -162,6 +162,8 @@ def _single(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no cov
     readout, labels, u, noise = v[0], chance.labels, chance.u, chance.noise
     cumulative, means = chance.cumulative, chance.means
     for s in range(len(pulls)):
+        if stop[0]:
+            return
         c = component(cumulative, means, rng)
         _draw(chance, frame, c, z, True, lam, nu, rng)
         shift = noise * rng.standard_normal() if noise > 0.0 else 0.0
@@ -216,7 +218,7 @@ def _move(rows, keep, pull, gradient, moved):  # pragma: no cover - compiled
 
 
 @loop(nogil=True)
-def _batches(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no cover - compiled
+def _batches(kernel, chance, frame, v, step, batch, size, rng, stop):  # pragma: no cover - compiled
     """A step for each of the matrices in `step`, in place: of a batch of samples, with any number of rows a unit."""
     B, F, _ = frame.fixed.shape
     R, (J, K) = frame.span.shape[1], v.shape
@@ -229,6 +231,8 @@ def _batches(kernel, chance, frame, v, step, batch, size, rng):  # pragma: no co
         H[:] = 0.0
         total_dv[:] = 0.0
         for _ in range(batch):
+            if stop[0]:
+                return
             c = component(chance.cumulative, chance.means, rng)
             _draw(chance, frame, c, z, False, lam, nu, rng)
             shift = chance.noise * rng.standard_normal() if chance.noise > 0.0 else 0.0
@@ -298,11 +302,13 @@ class Chain:
     rng: np.random.Generator
     observations: list[dict[str, Array]]
     measures: dict[str, Measure] = {}  # noqa: RUF012 - never written to
-    chunk = 50_000  # steps between two reports of progress, when divergence is looked for
+    stop = NEVER
 
     def __init__(self, problem: Problem, start: Start) -> None:
         assert start.size is not None and start.dimensions is not None
         self.kernel, self.update = problem.gradient, problem.update
+        # steps between two reports of progress, when divergence is looked for
+        self.chunk = max(1, 50_000 // self.update.batch)
         J, (B, K, F) = self.update.rule.rows, start.A.shape
         R = J * K
         self.v = np.zeros((J, K))
@@ -343,9 +349,8 @@ class Chain:
         Q, A, V = np.empty((n, B, K, K)), np.empty((n, B, K, F)), np.empty((n, K))
         for i, stop in enumerate(steps):
             matrices = self.update.steps(self.done, int(stop) - self.done, self.size)
-            self.take_steps(
-                self.kernel, self.chance, self.frame, self.v, matrices, self.update.batch, float(self.size), self.rng
-            )
+            sampled = matrices, self.update.batch, float(self.size), self.rng, self.stop
+            self.take_steps(self.kernel, self.chance, self.frame, self.v, *sampled)
             self.done = int(stop)
             _overlaps(self.frame, Q[i], A[i])
             V[i] = self.v[0]

@@ -28,7 +28,7 @@ from ..problem.start import Start, block_overlaps, fixed_rows
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
 from ..trajectory.finished_runs import FinishedRuns
-from .recording import Measure, Observed, Recorded
+from .recording import NEVER, Measure, Observed, Recorded
 from .runs import record, refuse_kernels
 from .steps import BLOCK, Sampler, Task, blocked, direct, given, mean_loss, redraw
 from .strong_mixture import latent_inputs
@@ -36,6 +36,7 @@ from .strong_mixture import latent_inputs
 Array = NDArray[np.float64]
 BLOCKED_FROM = 80  # student units from which blocks are faster by 1.3 at all sizes (make bench measures it)
 AHEAD = 128  # inputs of a hidden manifold made by one matrix product
+LARGEST = 2.5e8  # numbers of the inputs that are drawn at once
 
 
 class RunObserver(Protocol):
@@ -70,6 +71,7 @@ class Weights:
     rng: np.random.Generator
     observations: list[dict[str, Array]]
     run_observer: RunObserver | None = None
+    stop = NEVER
 
     def __init__(
         self,
@@ -109,8 +111,9 @@ class Weights:
         self.done = 0
         simple = J == 1 and self.update.batch == 1
         self.take_steps = blocked if simple and K >= BLOCKED_FROM else direct
+        fewest = BLOCK if simple else 1
         # a few tenths of a second between two reports of progress, and not too many matrices of steps
-        self.chunk = min(100_000, max(BLOCK, 100_000_000 // (self.update.batch * N * (2 * K + start.u.size))))
+        self.chunk = min(100_000, max(fewest, 100_000_000 // (self.update.batch * N * (2 * K + start.u.size))))
 
     def copy_with(self, rng: np.random.Generator) -> Weights:
         """A copy of this run with samples of its own."""
@@ -138,7 +141,8 @@ class Weights:
     def advance(self, steps: int) -> None:
         """Take that many steps."""
         matrices = self.update.steps(self.done, steps, self.W.shape[2])
-        self.take_steps(self.kernel, self.sampler, self.task, self.W, self.v, matrices, self.update.batch, self.rng)
+        drawn = self.update.batch, self.rng, self.stop
+        self.take_steps(self.kernel, self.sampler, self.task, self.W, self.v, matrices, *drawn)
         self.done += steps
 
     def record(self, steps: NDArray[np.int64]) -> Recorded:
@@ -200,6 +204,11 @@ class DrawnAhead(Weights):
         _, K, N = self.W.shape
         batch = self.update.batch
         self.block_size = -(-AHEAD // batch) * batch  # whole batches
+        if self.block_size * N > LARGEST:
+            raise InputError(
+                f"batch: {batch:,} inputs of {N} dimensions are {8e-9 * batch * N:.3g} GB, and a batch of such inputs "
+                "is drawn at once; use a smaller one"
+            )
         self.chunk = min(100_000, max(AHEAD, 100_000_000 // (batch * N * (self.products + 2 * K))))
 
     @property

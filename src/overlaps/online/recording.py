@@ -37,6 +37,9 @@ class Recorded(NamedTuple):
         return (np.abs(self.Q).reshape(len(self.Q), -1).max(1) < LIMIT) & (np.abs(self.v).max(1) < LIMIT)
 
 
+NEVER = np.zeros(1, np.bool_)  # `Run.stop` of runs that are not stopped
+
+
 class Measure(NamedTuple):
     """Dimensions and shape of what a run measures at a step; of a number both are empty."""
 
@@ -57,11 +60,13 @@ class Run(Protocol):
     chunk: about how many steps it takes between two reports of its progress.
     measures: the variables that it measures; an error that is not among them follows from the overlaps.
     observations: what it has observed besides, one set of arrays for each observed time so far.
+    stop: (1,) whether to leave steps undone, for nobody waits for them.
     """
 
     chunk: int
     measures: dict[str, Measure]
     observations: list[dict[str, Array]]
+    stop: NDArray[np.bool_]
 
     def copy_with(self, rng: np.random.Generator) -> Run:
         """A copy of this run with random numbers of its own."""

@@ -57,6 +57,7 @@ class Recorder:
             progress.advance(int(self.segments[-1][0][-1]))
             return None
         run = self.run.copy_with(rng)
+        run.stop = progress.stop
         self.observations[number] = run.observations
         done = 0
         for group, places in self.segments:

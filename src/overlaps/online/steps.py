@@ -109,8 +109,8 @@ def move_readout(v, dv, size, keep, pull):  # pragma: no cover - compiled
 
 
 @loop(nogil=True, fastmath={"contract"})
-def direct(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover - compiled
-    """A step for each of the matrices in `step`, on W (J, K, N) and v (J, K), in place."""
+def direct(kernel, sampler, task, W, v, step, batch, rng, stop):  # pragma: no cover - compiled
+    """A step for each of the matrices in `step`, on W (J, K, N) and v (J, K), in place; stop: see `Run`."""
     (J, K, N), M = W.shape, task.B.shape[0]
     P, table = len(sampler.means), len(sampler.rows)
     labelled = table > 1 and len(sampler.labels) == table
@@ -122,6 +122,8 @@ def direct(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover -
         total[:] = 0.0
         total_dv[:] = 0.0
         for _ in range(batch):
+            if stop[0]:
+                return
             lam[:] = 0.0
             nu[:] = 0.0
             c = component(sampler.cumulative, P, rng)
@@ -192,7 +194,7 @@ def given(kernel, X, Y, labels, shifts, u, W, v, step, batch):  # pragma: no cov
 
 
 @loop(nogil=True)
-def blocked(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover - compiled
+def blocked(kernel, sampler, task, W, v, step, batch, rng, stop):  # pragma: no cover - compiled
     """As `direct`, for W (1, K, N), v (1, K) and batches of one."""
     (_, K, N), M = W.shape, task.B.shape[0]
     P, table, steps = len(sampler.means), len(sampler.rows), len(step.pull)
@@ -203,7 +205,7 @@ def blocked(kernel, sampler, task, W, v, step, batch, rng):  # pragma: no cover 
     block = np.empty((BLOCK, N))
     pulls, shifts, drawn = np.empty((BLOCK, K)), np.zeros(BLOCK), np.zeros(BLOCK, sampler.labels.dtype)
     done = 0
-    while done < steps:
+    while done < steps and not stop[0]:
         S = min(BLOCK, steps - done)
         X = block[:S]
         for s in range(S):

@@ -36,6 +36,14 @@ class Progress:
     def __init__(self, name: str, steps: int, shown: bool) -> None:
         self.bar = bar(steps, name, "step", shown=shown, scaled=True)
         self.interrupted = threading.Event()
+        self.stop = np.zeros(
+            1, np.bool_
+        )  # the same for compiled loops, which look at it between the samples of a batch
+
+    def end(self) -> None:
+        """Nobody waits for the results any more."""
+        self.interrupted.set()
+        self.stop[0] = True
 
     def advance(self, steps: int) -> None:
         """Report that many finished steps; raises `Interrupted` where the call has ended meanwhile."""
@@ -104,6 +112,6 @@ def simulate_in_threads(
         try:
             return [future.result() for future in futures]
         except BaseException:
-            report.interrupted.set()
+            report.end()
             pool.shutdown(wait=False, cancel_futures=True)
             raise

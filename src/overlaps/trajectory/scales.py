@@ -1,7 +1,8 @@
 """The three scales of a problem. Each asks the algorithm for its engine, and nothing else.
 
 An engine is three modules of this package, with `solve`, `sample` and `train` of the algorithms it serves: those of
-`overlaps.online` for one-pass training, of `overlaps.full_batch` for training on a fixed set of samples.
+`overlaps.online` for one-pass training, of `overlaps.full_batch` for training on a fixed set of samples. The first has
+`check_memory`, which refuses a solution that would hold too many numbers before it begins.
 """
 
 from __future__ import annotations
