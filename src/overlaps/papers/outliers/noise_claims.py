@@ -107,7 +107,7 @@ def ends(lam: float, time: float) -> tuple[float, float]:
     expected="holds corrected",
 )
 def proposition51(quick: bool) -> Measurement:
-    """Power of λ in the distance at time 800, k = 3, β = .01, λ = 100 to 3000, by the equations; SGD at λ = 30, d = 100."""
+    """Power of λ in the distance at time 800, k = 3, β = .01, λ = 100 to 3000, by the equations; SGD at λ = 30."""
     lams = (100.0, 300.0, 1000.0) if quick else (100.0, 300.0, 1000.0, 3000.0)
     found = [ends(lam, 800.0) for lam in lams]
     slope = power(lams, [distance for distance, _ in found])

@@ -126,13 +126,26 @@ def figure4(quick: bool) -> tuple[Figure, xr.Dataset]:
 
 def _draw_plateau(ax: Axes, t: Array, values: Array, heights: Array, mean: float, window: tuple[float, float]) -> None:
     """All entries against time; inset: the plateau between two times, predicted heights dashed, their mean dotted."""
-    for entry in values.reshape(t.size, -1).T:
-        ax.plot(t, entry, lw=0.9)
+    K, symmetric = values.shape[1], len(heights) == 1
+    # R stands on a height for each teacher, Q on one for all
+    colour = [[f"C{int(i != j) if symmetric else j}" for j in range(K)] for i in range(K)]
+    for i, j in np.ndindex(K, K):
+        ax.plot(t, values[:, i, j], lw=0.9, color=colour[i][j])
+    words = (
+        ("of a student with itself", "of two students") if symmetric else [f"with teacher {j + 1}" for j in range(K)]
+    )
+    for j, text in enumerate(words):
+        ax.plot([], [], color=f"C{j}", label=text)
+    ax.plot(
+        [], [], color="k", ls="--", lw=0.8, label="height of the plateau" if symmetric else "heights of the plateau"
+    )
+    ax.plot([], [], color="0.5", ls=":", lw=1.2, label="with averaged teacher rows")
+    ax.legend(fontsize="x-small", loc="center right")
     ax.set_xlabel(TIME)
     inset = ax.inset_axes((0.12, 0.56, 0.34, 0.38))  # where no curve goes
     shown = (t >= window[0]) & (t <= window[1])
-    for entry in values[shown].reshape(shown.sum(), -1).T:
-        inset.plot(t[shown], entry, lw=0.9)
+    for i, j in np.ndindex(K, K):
+        inset.plot(t[shown], values[shown, i, j], lw=0.9, color=colour[i][j])
     for height in heights:
         inset.axhline(height, color="k", ls="--", lw=0.8)
     inset.axhline(mean, color="0.5", ls=":", lw=1.2)

@@ -130,9 +130,25 @@ def dynamics(quick: bool, standardised: bool) -> xr.Dataset:
     return data.assign_attrs(parameters=Scale.of(quick).note(), standardised=int(standardised))
 
 
+def names(values: xr.DataArray) -> dict[tuple[int, ...], str]:
+    """Names of the entries of a variable: of Q, which is symmetric, each pair once."""
+    shape = values.isel(time=0).shape
+    pairs = len(shape) == 2 and str(values.name).startswith("Q")
+    found = {}
+    for at in np.ndindex(shape):
+        if not (pairs and at[0] > at[1]):
+            letters = "".join(str(k + 1) for k in at)
+            name = f"{values.name}".split("_")[0]
+            found[at] = f"${name}_{{{letters}}}$" + (
+                f"$= {name}_{{{letters[::-1]}}}$" if pairs and at[0] != at[1] else ""
+            )
+    return found
+
+
 def entries(values: xr.DataArray) -> Array:
-    """Entries of a variable in columns, (times, entries)."""
-    return values.transpose("time", ...).values.reshape(values.sizes["time"], -1)
+    """Entries of a variable in columns, as they are named, (times, entries)."""
+    values = values.transpose("time", ...)
+    return np.stack([values.values[(slice(None), *at)] for at in names(values)], axis=1)
 
 
 def draw(ax: Axes, data: xr.Dataset, name: str) -> None:
@@ -143,19 +159,20 @@ def draw(ax: Axes, data: xr.Dataset, name: str) -> None:
         for i in range(curves.shape[1]):
             more: dict[str, Any] = {"color": f"C{i}"} | style | {"label": None}
             ax.plot(times, curves[:, i], **more)
-        explained: dict[str, Any] = {"color": "0.4"} | style
-        ax.plot([], [], **explained)
-    names = list(np.ndindex(data[f"{name}_ode"].isel(time=0).shape)) if name != "error" else []
-    for i, entry in enumerate(names):
-        ax.plot([], [], color=f"C{i}", lw=3, label=f"${name}_{{{''.join(str(k + 1) for k in entry)}}}$")
+    if name != "error":
+        for i, text in enumerate(names(data[f"{name}_ode"]).values()):
+            ax.plot([], [], color=f"C{i}", lw=3, label=text)
     mean, spread = (entries(data[f"{name}_{kind}"]) for kind in ("mixture", "spread"))
     for i, (low, high) in enumerate(zip((mean - spread).T, (mean + spread).T, strict=True)):
         ax.fill_between(times, low, high, color=f"C{i}", alpha=0.2, lw=0)
-    ax.axvspan(float(data["saturation"]), times[-1], color="0.93", lw=0, zorder=0, label="saturation")
+    ax.axvspan(float(data["saturation"]), times[-1], color="0.93", lw=0, zorder=0)
 
 
 def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset]:
     """Error, Q, R and v, for the one label and then for the other."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Patch
+
     data = dynamics(quick, standardised)
     figure, axes = panels(len(LABELS), len(TITLES))
     for row, (label, text) in enumerate(LABELS.items()):
@@ -163,7 +180,11 @@ def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset
             draw(ax, data.sel(label=label), name)
             ax.set(xscale="log", xlabel=TIME, ylabel=title)
             ax.set_title(f"{title}, {text}", fontsize="medium")
-            ax.legend(fontsize="x-small", ncols=2)
+            if name != "error":
+                ax.legend(fontsize="small")
+    explained = [Line2D([], [], **({"color": "0.4"} | style)) for style in STYLES.values()]
+    explained.append(Patch(color="0.93", label="saturation"))
+    figure.legend(handles=explained, loc="outside lower center", ncols=3)  # of all panels
     titled(figure, data.attrs["parameters"])
     return figure, data
 

@@ -197,8 +197,8 @@ def fourth_cumulants(label: str, size: int, batches: int) -> Array:
     "fields-not-gaussian",
     where="property V.4, after eq. (25)",
     statement="the law of the fields of a standardised mixture is not Gaussian, and only its cumulants up to the "
-    "second are those of the Gaussian latent; corrected: with one label per sample; with labels for each coordinate, with "
-    "which the second cumulants agree (property-V.4), the fourth fall as 1/N, as in property II.3",
+    "second are those of the Gaussian latent; corrected: with one label per sample; with labels for each coordinate, "
+    "with which the second cumulants agree (property-V.4), the fourth fall as 1/N, as in property II.3",
     expected="holds corrected",
 )
 def fields_not_gaussian(quick: bool) -> Measurement:
