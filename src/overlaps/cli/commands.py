@@ -233,7 +233,7 @@ def page(
 def papers(
     context: typer.Context,
     long: Annotated[
-        bool, typer.Option("--long", help="Figures, and what each claim says, where and how it is told.")
+        bool, typer.Option("--long", help="Figures, and what each claim says, where, and how it is measured.")
     ] = False,
 ) -> None:
     """List the papers and how many of their claims have which verdict; with --long all figures and claims."""

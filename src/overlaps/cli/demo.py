@@ -3,8 +3,8 @@
 Four problems, one picture:
 
 - a committee whose units wait on a plateau before they specialise, run as a spec at all three scales. At N = 10⁶, where
-  nothing is trained, macro and the diffusion of the overlaps tell how much longer it waits. `overlaps.laws.plateau` has
-  closed forms for its height error* and for the way out,
+  nothing is trained, macro and the diffusion of the overlaps predict how much longer it waits. `overlaps.laws.plateau`
+  has closed forms for its height error* and for the way out,
 
       error* − error = prefactor × r² exp(2 t/τ_esc),
 

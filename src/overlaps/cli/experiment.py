@@ -202,7 +202,7 @@ class Experiment:
 
 
 def _computed_before(path: Path, problem: Problem, start: Start) -> Trajectory | None:
-    """What an interrupted run of this version has written of a scale; a damaged file is told, and not used."""
+    """What an interrupted run of this version wrote of a scale; a damaged file causes a warning and is not used."""
     if not path.exists():
         return None
     try:

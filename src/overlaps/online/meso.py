@@ -298,7 +298,7 @@ class Chain:
     rng: np.random.Generator
     observations: list[dict[str, Array]]
     measures: dict[str, Measure] = {}  # noqa: RUF012 - never written to
-    chunk = 50_000  # steps between two reports of progress, when divergence is looked for
+    chunk = 50_000  # steps between two reports of progress, where divergence is checked
 
     def __init__(self, problem: Problem, start: Start) -> None:
         assert start.size is not None and start.dimensions is not None

@@ -162,7 +162,7 @@ class Weights:
         return Recorded(Q, A, V, measured, np.array(covariances) if covariances else None)
 
     def field_covariances(self) -> Array | None:
-        """Covariances of the fields in each component, (P, K+M, K+M), where overlaps of levels do not tell them."""
+        """Covariances of the fields in each component, (P, K+M, K+M), where overlaps of levels do not give them."""
         return None
 
     @property

@@ -2,7 +2,7 @@
 
 Figures take values that any result has (datasets, arrays), so that what was loaded from a file is drawn like what was
 just computed. All are made on a light or a dark page with the colours of `palette`; scales differ by line style, so
-that nothing is told by colour alone.
+that nothing depends on colour alone.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def trajectory(
         shown = thinned(time, logarithmic=wide)
         positive = positive and bool((values.mean(0)[shown] > 0).all())
         for i, entry in enumerate(entries):
-            # entries are told apart by colour; a variable of one entry has colours left for the results
+            # entries differ by colour; a variable of one entry has colours left for the results
             shade = colours.colours[(i if len(entries) > 1 else number) % len(colours.colours)]
             words = f"{name}{list(entry)}, {result.scale}" if len(entries) > 1 else label(result)
             line = {"color": shade, "dash": DASHES.get(result.scale, "solid"), "width": 2}
@@ -164,9 +164,9 @@ def forecast_of_rows(curves: xr.Dataset, summary: Mapping[str, Any], *, dark: bo
         )  # fmt: skip
     learning.update_layout(xaxis_title="samples", yaxis_title="error", xaxis_type="log", yaxis_type="log")
     schedule = blank("learning rate", dark=dark)
-    told, rates = summary["schedule"]["samples"], summary["schedule"]["rates"]
+    samples, rates = summary["schedule"]["samples"], summary["schedule"]["rates"]
     line = {"color": colours.colours[1], "width": 2}
-    schedule.add_scatter(x=told, y=rates, name="best schedule", mode="lines+markers", line=line)
+    schedule.add_scatter(x=samples, y=rates, name="best schedule", mode="lines+markers", line=line)
     constant = {"color": colours.colours[0], "dash": "dash"}
     schedule.add_hline(y=summary["best_constant_rate"], line=constant, annotation_text="best constant")
     schedule.update_layout(xaxis_title="samples", yaxis_title="rate")
@@ -278,11 +278,11 @@ def _shades(levels: Sequence[float]) -> list[str]:
 
 def _add_bar(figure: Figure, levels: Sequence[float], name: str) -> None:
     """What the colours of the lines mean, beside them."""
-    values, told = _share(levels), np.linspace(0, len(levels) - 1, min(len(levels), 6)).round().astype(int)
+    values, marked = _share(levels), np.linspace(0, len(levels) - 1, min(len(levels), 6)).round().astype(int)
     bar = {
         "title": {"text": name.replace("_", " ")},
-        "tickvals": values[told].tolist(),
-        "ticktext": [f"{levels[i]:.3g}" for i in told],
+        "tickvals": values[marked].tolist(),
+        "ticktext": [f"{levels[i]:.3g}" for i in marked],
     }
     figure.add_scatter(
         x=[None], y=[None], mode="markers", showlegend=False, hoverinfo="skip",

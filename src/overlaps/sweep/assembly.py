@@ -3,7 +3,7 @@
 Where cells have different times, the dataset has all of them; where they have different numbers of units, levels or
 runs, the largest. What a cell does not have is missing, NaN among numbers and empty among names; `status` and `reason`
 say of each cell what came of it. Stated errors of a variable are in one of its own, such as `error_accuracy`. A
-dataset that is large is on disk, and read when it is looked at.
+large dataset is on disk, and its values are read when they are used.
 """
 
 from __future__ import annotations

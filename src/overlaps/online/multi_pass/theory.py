@@ -1,4 +1,4 @@
-"""Theory of many passes: the mean of the weights is exact, their variance falls apart into modes.
+"""Theory of many passes: the mean of the weights is exact, their variance is a sum over modes.
 
 Rows drawn with replacement from a training set are fresh samples of it, so that with its covariance C = U Λ Uᵀ, its
 best linear map θ̂ and what that leaves, σ̂², in place of those of a population, second moments along the eigenvectors
