@@ -19,7 +19,7 @@ from ..interface.processes import keeping
 from ..interface.terminal import adapt
 
 
-class Interrupted(SystemExit):
+class InterruptedCommand(SystemExit):
     """The end of a command that has answered Ctrl-C."""
 
 
@@ -32,7 +32,7 @@ class Commands(TyperGroup):
         except KeyboardInterrupt as stop:
             words = " ".join(str(stop).split()) or "nothing was written; the same command begins anew"
             print(f"overlaps: interrupted; {words}", file=sys.stderr)
-            raise Interrupted(130) from None
+            raise InterruptedCommand(130) from None
 
 
 app = typer.Typer(
@@ -377,7 +377,7 @@ def main() -> None:
             raise
         print(f"overlaps: {' '.join(reason.split())}", file=sys.stderr)
         sys.exit(2)
-    except Interrupted:
+    except InterruptedCommand:
         raise
     except (KeyboardInterrupt, SystemExit) as end:  # Typer ends with 130 in silence while it reads the arguments
         if isinstance(end, SystemExit) and end.code != 130:

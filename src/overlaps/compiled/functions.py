@@ -70,7 +70,7 @@ class Waiting:
 WAITING = Waiting()
 
 
-class Kept:
+class OverloadCache:
     """What a dispatcher of Numba asks for code compiled before, and gives newly compiled code to.
 
     The content of a file is the function, the types of its arguments and the result of compilation, as Numba takes it
@@ -148,7 +148,7 @@ def kept(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher: Any = njit(**options)(function)
-        dispatcher._cache = Kept(function)
+        dispatcher._cache = OverloadCache(function)
         return dispatcher
 
     return decorate

@@ -30,7 +30,7 @@ from ..trajectory.dataset import Trajectory
 from ..trajectory.finished_runs import FinishedRuns
 from .recording import Measure, Observed, Recorded
 from .runs import record, refuse_kernels
-from .steps import BLOCK, Sampler, Task, blocked, direct, given, mean_loss, redraw
+from .steps import BLOCK, Sampler, Target, blocked, direct, given, mean_loss, redraw
 from .strong_mixture import latent_inputs
 
 Array = NDArray[np.float64]
@@ -38,13 +38,13 @@ BLOCKED_FROM = 80  # student units from which blocks are faster by 1.3 at all si
 AHEAD = 128  # inputs of a hidden manifold made by one matrix product
 
 
-class RunObserver(Protocol):
+class RunWeightObserver(Protocol):
     """What observes one run: from weights W (K, N) and readout v (K,) to arrays of fixed names and shapes."""
 
     def observe(self, W: Array, v: Array) -> dict[str, Array]: ...
 
 
-class Observer(Protocol):
+class WeightObserver(Protocol):
     """What to observe along training.
 
     times: when, or None for all times of the run.
@@ -59,7 +59,7 @@ class Observer(Protocol):
 
     def begin(
         self, problem: Problem, start: Start, redraw: Callable[[int], tuple[Array, NDArray[Any]]], seed: int
-    ) -> RunObserver:
+    ) -> RunWeightObserver:
         """An observer of one run; `redraw(count)` gives the first inputs and labels that the run trains on."""
         ...
 
@@ -69,13 +69,13 @@ class Weights:
 
     rng: np.random.Generator
     observations: list[dict[str, Array]]
-    run_observer: RunObserver | None = None
+    run_observer: RunWeightObserver | None = None
 
     def __init__(
         self,
         problem: Problem,
         start: Start,
-        observer: Observer | None = None,
+        observer: WeightObserver | None = None,
         observed_steps: frozenset[int] = frozenset(),
     ) -> None:
         assert start.student is not None and start.teacher is not None
@@ -97,7 +97,7 @@ class Weights:
         labels = labels if targets is None else targets  # of components, or of rows
         self.sampler = Sampler(cumulative, labels, start.means, root, np.empty((0, N)) if rows is None else rows)
         read = slice(0 if problem.learns_rows else None)  # labels take the place of what a teacher says
-        self.task = Task(start.teacher[read], start.u[read], problem.label_noise)
+        self.task = Target(start.teacher[read], start.u[read], problem.label_noise)
         self.value = None if rows is None else problem.value
         self.measures: dict[str, Measure] = {} if self.value is None else {"error": Measure()}
         if problem.classifies_rows:
@@ -193,7 +193,7 @@ class DrawnAhead(Weights):
         self,
         problem: Problem,
         start: Start,
-        observer: Observer | None = None,
+        observer: WeightObserver | None = None,
         observed_steps: frozenset[int] = frozenset(),
     ) -> None:
         super().__init__(problem, start, observer, observed_steps)
@@ -252,7 +252,7 @@ class HiddenWeights(DrawnAhead):
         self,
         problem: Problem,
         start: Start,
-        observer: Observer | None = None,
+        observer: WeightObserver | None = None,
         observed_steps: frozenset[int] = frozenset(),
     ) -> None:
         assert start.student is not None
@@ -284,7 +284,7 @@ class ClassWeights(DrawnAhead):
         self,
         problem: Problem,
         start: Start,
-        observer: Observer | None = None,
+        observer: WeightObserver | None = None,
         observed_steps: frozenset[int] = frozenset(),
     ) -> None:
         self.classes: Any = problem.data
@@ -311,7 +311,7 @@ def train(
     *,
     levels: bool,
     kernels: bool,
-    observe: Observer | None,
+    observe: WeightObserver | None,
     kept: FinishedRuns | None,
     progress: bool,
 ) -> Trajectory:
@@ -339,7 +339,7 @@ def train(
     )
 
 
-def _observed(observe: Observer, problem: Problem, start: Start, times: Array) -> tuple[Observed, frozenset[int]]:
+def _observed(observe: WeightObserver, problem: Problem, start: Start, times: Array) -> tuple[Observed, frozenset[int]]:
     """Times and dimensions of what is observed, and the steps at which it is."""
     if not (hasattr(observe, "begin") and hasattr(observe, "variables") and hasattr(observe, "times")):
         raise InputError(f"observe: expected an observer such as overlaps.spectra.Observer(), got {shown(observe)}")

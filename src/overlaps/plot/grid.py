@@ -62,7 +62,7 @@ def fields_of(data: xr.Dataset) -> list[str]:
     return [str(dim) for dim in data["status"].dims if dim not in ("seed", "scale")]
 
 
-class Line(NamedTuple):
+class SweepLine(NamedTuple):
     """A line of a sweep: where it is (points,), its mean, and its deviation over seeds and runs or nothing.
 
     level: the value of the field that the colour stands for, `order` its place; `names` say level and scale in words.
@@ -78,7 +78,7 @@ class Line(NamedTuple):
     names: str
 
 
-def lines(data: xr.Dataset, x: str, y: str, color: str | None) -> list[Line]:
+def lines(data: xr.Dataset, x: str, y: str, color: str | None) -> list[SweepLine]:
     """All lines of variable `y` against `x`, one for each value of `color` and each scale."""
     values = _variable(data, y)
     along = [*fields_of(data), *(str(d) for d in values.dims if d in ("time", "observed", "knot"))]
@@ -88,7 +88,7 @@ def lines(data: xr.Dataset, x: str, y: str, color: str | None) -> list[Line]:
     values = _reduced(data, values, {x, color, "scale"})
     scales = values["scale"].values.tolist() if "scale" in values.dims else [None]
     levels = [None] if color in (None, "scale") else values[str(color)].values.tolist()
-    found: list[Line] = []
+    found: list[SweepLine] = []
     for number, scale in enumerate(scales):
         of_scale = values if scale is None else values.sel(scale=scale)
         for i, level in enumerate(levels):
@@ -102,7 +102,7 @@ def lines(data: xr.Dataset, x: str, y: str, color: str | None) -> list[Line]:
             if rest and line.sizes.get("seed", 1) * line.sizes.get("run", 1) > 1:
                 spread = line.std(rest, ddof=1).values[known]
             at = positions(data[x])[known]
-            found.append(Line(at, mean[known], spread, level, i, scale, number, ", ".join(words)))
+            found.append(SweepLine(at, mean[known], spread, level, i, scale, number, ", ".join(words)))
     return found
 
 

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..interface.errors import MissingExtraError, unknown
 from . import grid
-from .curves import LABELS, Drawn, label
+from .curves import LABELS, TrajectoryLike, label
 from .log_axes import label_plotly
 from .palette import theme, translucent
 
@@ -73,7 +73,10 @@ def blank(title: str = "", *, dark: bool = False, height: int = HEIGHT) -> Figur
 
 
 def trajectory(
-    results: Drawn | Mapping[str, Drawn] | Sequence[Drawn], name: str = "error", *, dark: bool = False
+    results: TrajectoryLike | Mapping[str, TrajectoryLike] | Sequence[TrajectoryLike],
+    name: str = "error",
+    *,
+    dark: bool = False,
 ) -> Figure:
     """A variable of one trajectory or of several against time: means over runs, bands of one standard deviation.
 
@@ -103,7 +106,9 @@ def trajectory(
     return label_plotly(figure)
 
 
-def together(theory: Drawn, simulation: Drawn, words: str, name: str = "error", *, dark: bool = False) -> Figure:
+def together(
+    theory: TrajectoryLike, simulation: TrajectoryLike, words: str, name: str = "error", *, dark: bool = False
+) -> Figure:
     """A variable of two trajectories that were compared, laid over each other; `words` is the verdict."""
     both = trajectory([theory, simulation], name, dark=dark)
     both.update_layout(title_text=f"{theory.scale} against {simulation.scale}: {words}", margin_t=50)
@@ -111,7 +116,7 @@ def together(theory: Drawn, simulation: Drawn, words: str, name: str = "error", 
 
 
 def comparison(
-    theory: Drawn, simulation: Drawn, table: xr.Dataset, words: str, *, dark: bool = False
+    theory: TrajectoryLike, simulation: TrajectoryLike, table: xr.Dataset, words: str, *, dark: bool = False
 ) -> tuple[Figure, Figure]:
     """Two figures of a comparison: the errors laid over each other, and z at every point that was compared.
 
@@ -413,7 +418,7 @@ def thinned(x: Array, *, logarithmic: bool) -> NDArray[np.intp]:
     return known[np.unique(np.searchsorted(at, np.linspace(at[0], at[-1], MOST)).clip(0, known.size - 1))]
 
 
-def _series(result: Drawn, name: str) -> tuple[Array, Array, list[tuple[int, ...]]]:
+def _series(result: TrajectoryLike, name: str) -> tuple[Array, Array, list[tuple[int, ...]]]:
     """Times, values (run, time, entries) and the entries of a variable that evolves."""
     along = {str(n): [d for d in ("time", "observed") if d in v.dims] for n, v in result.data.data_vars.items()}
     names = [n for n, dims in along.items() if dims]
@@ -430,7 +435,7 @@ def _is_wide(time: Array) -> bool:
     return bool(late.size > 1 and late.max() / late.min() > WIDE)
 
 
-def _scale_axes(figure: Figure, result: Drawn, name: str, *, wide: bool, positive: bool) -> None:
+def _scale_axes(figure: Figure, result: TrajectoryLike, name: str, *, wide: bool, positive: bool) -> None:
     units = result.data["time"].attrs["units"]
     figure.update_layout(
         xaxis_title=f"time ({units})",

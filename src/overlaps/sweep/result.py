@@ -18,7 +18,7 @@ from ..interface.packed import attributes, unpack
 from ..trajectory.dataset import Trajectory, from_dataset
 from .assembly import Index, Layout, assemble
 from .cell import ERROR, FAILED, KEPT, PENDING, REFUSED, Cell, Outcome, compute
-from .store import Kept, Store
+from .store import CellStore, Store
 from .workers import Died, Workers, in_turn, one_core
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Sweep:
     folder: of the store, or None.
     """
 
-    def __init__(self, layout: Layout, cells: dict[Index, Cell | str], store: Kept) -> None:
+    def __init__(self, layout: Layout, cells: dict[Index, Cell | str], store: CellStore) -> None:
         self.layout, self.store = layout, store
         self.seeds, self.scales = layout.seeds, layout.scales
         self.folder = store.folder if isinstance(store, Store) else None

@@ -46,7 +46,7 @@ ABOUT = (
 )
 
 
-class Kept(Protocol):
+class CellStore(Protocol):
     """Where cells are kept."""
 
     def has(self, address: str) -> bool: ...
