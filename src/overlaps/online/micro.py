@@ -107,10 +107,15 @@ class Weights:
         self.problem, self.start, self.observer = problem, start, observer
         self.observed_steps = observed_steps
         self.done = 0
+        self.prepare()
+
+    def prepare(self) -> None:
+        """How steps are taken: the last part of the construction, in which kinds of inputs differ."""
+        J, K, N = self.W.shape
         simple = J == 1 and self.update.batch == 1
         self.take_steps = blocked if simple and K >= BLOCKED_FROM else direct
         # a few tenths of a second between two reports of progress, and not too many matrices of steps
-        self.chunk = min(100_000, max(BLOCK, 100_000_000 // (self.update.batch * N * (2 * K + start.u.size))))
+        self.chunk = min(100_000, max(BLOCK, 100_000_000 // (self.update.batch * N * (2 * K + self.start.u.size))))
 
     def copy_with(self, rng: np.random.Generator) -> Weights:
         """A copy of this run with samples of its own."""
@@ -189,14 +194,8 @@ class Weights:
 class DrawnAhead(Weights):
     """One training run whose inputs are drawn ahead, a block of them by matrix products."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        start: Start,
-        observer: WeightObserver | None = None,
-        observed_steps: frozenset[int] = frozenset(),
-    ) -> None:
-        super().__init__(problem, start, observer, observed_steps)
+    def prepare(self) -> None:
+        super().prepare()
         _, K, N = self.W.shape
         batch = self.update.batch
         self.block_size = -(-AHEAD // batch) * batch  # whole batches
@@ -248,18 +247,11 @@ class DrawnAhead(Weights):
 class HiddenWeights(DrawnAhead):
     """One training run on a hidden manifold."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        start: Start,
-        observer: WeightObserver | None = None,
-        observed_steps: frozenset[int] = frozenset(),
-    ) -> None:
-        assert start.student is not None
-        self.realised = latent_inputs(problem).at(start.student.shape[1])
-        super().__init__(problem, start, observer, observed_steps)
-        self.how = method_for(problem, start.u)
-        self.measures = {"error": Measure()} if problem.data.has_means else {}
+    def prepare(self) -> None:
+        self.realised = latent_inputs(self.problem).at(self.W.shape[2])
+        super().prepare()
+        self.how = method_for(self.problem, self.start.u)
+        self.measures = {"error": Measure()} if self.problem.data.has_means else {}
 
     @property
     def products(self) -> int:
@@ -280,15 +272,9 @@ class HiddenWeights(DrawnAhead):
 class ClassWeights(DrawnAhead):
     """One training run on Gaussian classes, whose inputs are Σ_c^½ z + μ_c."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        start: Start,
-        observer: WeightObserver | None = None,
-        observed_steps: frozenset[int] = frozenset(),
-    ) -> None:
-        self.classes: Any = problem.data
-        super().__init__(problem, start, observer, observed_steps)
+    def prepare(self) -> None:
+        self.classes: Any = self.problem.data
+        super().prepare()
 
     @property
     def products(self) -> int:
