@@ -122,7 +122,7 @@ def run(spec: Spec, out: Resumed) -> None:
 @app.command()
 def sweep(
     spec: Spec,
-    out: Annotated[Path, typer.Option(help="Folder of the cells; a sweep that is there goes on, or grows.")],
+    out: Annotated[Path, typer.Option(help="Store, the folder of the cells; a sweep that is there goes on, or grows.")],
     workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, in place of workers.")] = None,
     dry: Annotated[bool, typer.Option("--dry-run", help="Say cells, CPU-hours and bytes; compute only a few.")] = False,
@@ -149,7 +149,7 @@ def sweep(
 
 
 @store_app.command("check")
-def store_check(folder: Annotated[Path, typer.Argument(help="The folder of a sweep.")]) -> None:
+def store_check(folder: Annotated[Path, typer.Argument(help="The store: the folder of a sweep.")]) -> None:
     """Read every file of a store; damaged ones are set aside, named, and exit code 1."""
     from ..sweep.store import Store
 
