@@ -7,6 +7,9 @@ from typing import Any
 import numpy as np
 
 import overlaps as ov
+from overlaps.full_batch.data_matrices import ExplicitDataMatrix
+from overlaps.full_batch.descent import descend
+from overlaps.full_batch.task import FullBatchTask
 from overlaps.trajectory.points import relabelled
 
 LEVEL = 1e-3  # of a comparison of simulations, or of theory with one
@@ -64,6 +67,15 @@ def committee(activation: Any = "tanh", *, noise: float = 0.3, teachers: int = 2
         label_noise=noise,
         **rest,
     )
+
+
+def explicit_descent(problem: ov.Problem, size: int, runs: int) -> tuple[Any, FullBatchTask, ExplicitDataMatrix, Any]:
+    """Start with weights, task, data matrices (seed 5) and what runs on them record (seed 6)."""
+    start = ov.draw(problem, size, seed=4)
+    assert start.student is not None and start.teacher is not None
+    task = FullBatchTask(problem, start)
+    matrix = ExplicitDataMatrix(task, runs, np.random.default_rng(5))
+    return start, task, matrix, descend(task, matrix, runs, np.random.default_rng(6))
 
 
 def textbook(method: str, steps: int, rate: Any, s: float, gradient, theta: np.ndarray) -> np.ndarray:

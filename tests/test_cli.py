@@ -15,25 +15,13 @@ from hypothesis import strategies as st
 import overlaps as ov
 from command import command
 from overlaps.cli.experiment import Experiment, Plan
+from specs import two_units
 
-SMALL = """
-[data.spectrum]
+POWER_LAW = """[data.spectrum]
 kind = "PowerLaw"
 levels = 3
-exponent = 0.5
-[teacher]
-units = 2
-[student]
-units = 2
-[algorithm]
-rate = 0.5
-[run]
-size = 60
-last = 2.0
-count = 6
-meso_runs = 20
-micro_runs = 8
-"""
+exponent = 0.5"""
+SMALL = two_units(POWER_LAW, size=60, last=2.0, count=6, meso_runs=20, micro_runs=8)
 
 
 def refused(monkeypatch, capsys, *arguments: str) -> str:

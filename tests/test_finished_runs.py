@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import overlaps as ov
-from overlaps.trajectory import independent_runs
+from overlaps.interface.packed import unpack
 
 NET = ov.Committee(units=2)
 ONLINE = ov.Problem(data=ov.GaussianInputs(), teacher=NET, student=NET, algorithm=ov.OnlineSGD(rate=0.5))
@@ -55,58 +56,70 @@ def equal(a: ov.Trajectory, b: ov.Trajectory, runs: int) -> None:
         np.testing.assert_array_equal(one.values, other.values, err_msg=str(name))
 
 
+def runs_in(folder: Path) -> list[int]:
+    """Numbers of the runs in all files of a store, sorted; a run that was taken twice is there twice."""
+    files = [unpack(path.read_bytes()) for path in folder.glob("*/*.npz")]
+    return sorted(run for file in files for run in file["run"].values.tolist())
+
+
 @pytest.mark.parametrize("way", WAYS)
-def test_more_runs_extend_fewer_and_finished_ones_are_kept(way: str, tmp_path: Path, monkeypatch: Any) -> None:
+def test_more_runs_extend_fewer_and_finished_ones_are_kept(way: str, tmp_path: Path) -> None:
     take, problem, times, options = WAYS[way]
     start = ov.draw(problem, 20, seed=1)
     few = take(problem, start, times, 3, 7, **options)
     many = take(problem, start, times, 8, 7, **options)
     equal(few, many, 3)
     take(problem, start, times, 3, 7, store=tmp_path, **options)
-    done: list[int] = []
-    generator = independent_runs.generator
-    for module in (independent_runs, __import__("overlaps.full_batch.repeated_runs", fromlist=[""])):
-        monkeypatch.setattr(module, "generator", lambda *key: (done.append(key[2]), generator(*key))[1])
+    assert runs_in(tmp_path) == [0, 1, 2]
     equal(take(problem, start, times, 8, 7, store=tmp_path, **options), many, 8)
-    if "full batch" in way:
-        assert set(done) <= set(range(3, 8)) | {0}  # the numbers of the groups as well
+    assert runs_in(tmp_path) == list(range(8))  # each once: those of before were not taken again
     again = take(problem, start, times, 8, 7, store=tmp_path, **options)
     equal(again, many, 8)
     other = take(problem, start, times, 8, 8, store=tmp_path, **options)  # another seed is another job
     assert not np.array_equal(other.data["Q"].values, again.data["Q"].values)
 
 
-def test_a_run_is_the_same_in_groups_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("count", [1, 2, 5])
+def test_a_run_is_the_same_in_groups_of_any_size(count: int) -> None:
+    """All runs of this small problem are one group."""
     start = ov.draw(BATCH, 20, seed=1)
-    together = ov.sample(BATCH, start, runs=6, seed=3)
-    monkeypatch.setattr("overlaps.full_batch.repeated_runs.GROUP", 1)
-    equal(together, ov.sample(BATCH, start, runs=6, seed=3), 6)
+    equal(ov.sample(BATCH, start, runs=count, seed=3), ov.sample(BATCH, start, runs=6, seed=3), count)
+
+
+@dataclass(frozen=True)
+class Interrupting:
+    """An observer that counts the runs that begin; one of them is interrupted as by Ctrl-C."""
+
+    times: None = None
+    begun: ClassVar[list[int]] = []
+    interrupted: ClassVar[int | None] = None
+
+    def variables(self, problem: ov.Problem, start: ov.Start) -> dict[str, tuple[str, ...]]:
+        return {"length": ()}
+
+    def begin(self, problem: ov.Problem, start: ov.Start, redraw: Any, seed: int) -> Interrupting:
+        self.begun.append(seed)
+        if len(self.begun) == self.interrupted:
+            raise KeyboardInterrupt
+        return self
+
+    def observe(self, W: Any, v: Any) -> dict[str, Any]:
+        return {"length": np.array(np.sum(W**2))}
 
 
 def test_what_was_interrupted_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    start, times = ov.draw(ONLINE, 20), [0.0, 1.0]
-    whole = ov.sample(ONLINE, start, times, 12, 0)
-    simulate = independent_runs.simulate_in_threads
-
-    def interrupted(one: Any, count: int, **options: Any) -> list[Any]:
-        def until(i: int, *rest: Any) -> Any:
-            if i == 7:
-                raise KeyboardInterrupt
-            return one(i, *rest)
-
-        return simulate(until, count, **options)
-
-    monkeypatch.setattr("overlaps.online.runs.simulate_in_threads", interrupted)
-    monkeypatch.setattr(independent_runs, "THREADS", 1)
+    start, times, watch = ov.draw(ONLINE, 20), [0.0, 1.0], Interrupting()
+    whole = ov.train(ONLINE, start, times, 40, 0, observe=watch)
+    Interrupting.begun.clear()
+    monkeypatch.setattr(Interrupting, "interrupted", 20)
     with pytest.raises(KeyboardInterrupt):
-        ov.sample(ONLINE, start, times, 12, 0, store=tmp_path)
-    monkeypatch.setattr("overlaps.online.runs.simulate_in_threads", simulate)
-    seen: list[int] = []
-    record = __import__("overlaps.online.meso", fromlist=[""]).Chain
-    copy = record.copy_with
-    monkeypatch.setattr(record, "copy_with", lambda self, rng: (seen.append(1), copy(self, rng))[1])
-    equal(ov.sample(ONLINE, start, times, 12, 0, store=tmp_path), whole, 12)
-    assert 0 < len(seen) <= 5  # those after the seventh may have been done before the others were told
+        ov.train(ONLINE, start, times, 40, 0, observe=watch, store=tmp_path)
+    kept = runs_in(tmp_path)
+    assert 0 < len(kept) < 40
+    Interrupting.begun.clear()
+    monkeypatch.setattr(Interrupting, "interrupted", None)
+    equal(ov.train(ONLINE, start, times, 40, 0, observe=watch, store=tmp_path), whole, 40)
+    assert len(Interrupting.begun) == 40 - len(kept) and runs_in(tmp_path) == list(range(40))
 
 
 def test_damaged_files_of_runs_are_told_and_their_runs_done_again(tmp_path: Path) -> None:

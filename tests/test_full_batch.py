@@ -10,7 +10,7 @@ import pytest
 from scipy.special import expit
 
 import overlaps as ov
-from full_batches import PAIR, USER, committee, paper, small_start, textbook, three_classes
+from full_batches import PAIR, USER, committee, explicit_descent, paper, small_start, textbook, three_classes
 from overlaps.full_batch.data_matrices import ExplicitDataMatrix
 from overlaps.full_batch.descent import descend
 from overlaps.full_batch.initial_weights import with_weights
@@ -95,11 +95,7 @@ def test_micro_is_the_loop_written_out(problem, by_hand):
 def test_micro_with_a_teacher_is_the_loop_written_out():
     problem = committee(method="heavy-ball", momentum=0.5, steps=12, ratio=0.7, rate=0.4)
     size, runs = 24, 2
-    start = ov.draw(problem, size, seed=4)
-    task = FullBatchTask(problem, start)
-    matrix = ExplicitDataMatrix(task, runs, np.random.default_rng(5))
-    ours = descend(task, matrix, runs, np.random.default_rng(6))
-    assert start.student is not None and start.teacher is not None
+    start, task, matrix, ours = explicit_descent(problem, size, runs)
     noise = 0.3 * np.random.default_rng(6).standard_normal((runs, task.samples))
     v, B = np.array([1.0, -0.7]), start.teacher / np.sqrt(size)
     half = np.arange(size) < 12

@@ -9,11 +9,8 @@ import numpy as np
 import pytest
 
 import overlaps as ov
-from full_batches import committee, marchenko_pastur, paper, textbook
+from full_batches import committee, explicit_descent, marchenko_pastur, paper, textbook
 from overlaps.algorithms.schedules import SCHEDULES
-from overlaps.full_batch.data_matrices import ExplicitDataMatrix
-from overlaps.full_batch.descent import descend
-from overlaps.full_batch.task import FullBatchTask
 from overlaps.problem import statement
 
 METHODS = [("gd", 0.0), ("ema-momentum", 0.0), ("ema-momentum", 0.7), ("heavy-ball", 0.6), ("nesterov", 0.5)]
@@ -106,11 +103,7 @@ def test_the_refinement_at_finite_size_follows_the_recursion() -> None:
 def test_micro_is_the_loop_written_out() -> None:
     problem = committee(method="heavy-ball", momentum=0.5, steps=9, ratio=0.7, rate=RATES[1], noise=0.0, decay=0.1)
     size, runs = 20, 2
-    start = ov.draw(problem, size, seed=4)
-    task = FullBatchTask(problem, start)
-    matrix = ExplicitDataMatrix(task, runs, np.random.default_rng(5))
-    ours = descend(task, matrix, runs, np.random.default_rng(6))
-    assert start.student is not None and start.teacher is not None
+    start, _, matrix, ours = explicit_descent(problem, size, runs)
     v, B = np.array([1.0, -0.7]), start.teacher / np.sqrt(size)
     for run, X in enumerate(matrix.X):
         y = np.tanh(B @ X).sum(0)

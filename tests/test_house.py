@@ -244,6 +244,35 @@ def test_nothing_asks_for_the_class_of_an_algorithm_or_a_data_model() -> None:
         assert not wrong, f"{name_of(path)} asks for {', '.join(sorted(wrong))}; make it an attribute of all of them"
 
 
+TWICE = {  # class names that are still defined twice, and where; an entry shrinks with what is there, and none is added
+    "Found": {"pages.app.table_forecast", "plan.search", "spectra.krylov"},
+    "Steps": {"algorithms.schedules.steps", "online.class_covariances"},
+    "Table": {"averages.relu_controls", "pages.report.document"},
+    "TrainingSet": {"giant_step.setting", "online.multi_pass.training_set"},
+}
+
+
+def homes_of_classes(texts: dict[str, str]) -> dict[str, set[str]]:
+    """Which modules define each class, of modules given by name and text; counted once for each module."""
+    homes: dict[str, set[str]] = {}
+    for module, text in texts.items():
+        for node in ast.walk(ast.parse(text)):
+            if isinstance(node, ast.ClassDef):
+                homes.setdefault(node.name, set()).add(module)
+    return homes
+
+
+def test_a_class_name_means_one_thing() -> None:
+    """Outside papers, whose problems have names of their own; private classes count as well."""
+    assert homes_of_classes({"a": "class A:\n    class B: ...", "b": "def f():\n    class B: ..."})["B"] == {"a", "b"}
+    texts = {name_of(path): path.read_text() for path in MODULES if room_of(name_of(path)) != "papers"}
+    twice = {name: modules for name, modules in homes_of_classes(texts).items() if len(modules) > 1}
+    for name in sorted(twice.keys() | TWICE.keys()):
+        there, owed = twice.get(name, set()), TWICE.get(name, set())
+        assert there <= owed, f"{name} is a class of {', '.join(sorted(there))}; give one of them another name"
+        assert owed <= there, f"{name} is no longer a class of {', '.join(sorted(owed - there))}; take it off the list"
+
+
 def test_files_are_short() -> None:
     """The median file is short, and none is long unless its docstring says why."""
     sizes = {path: len(path.read_text().splitlines()) for path in [*MODULES, *Path(__file__).parent.rglob("*.py")]}

@@ -19,7 +19,8 @@ import overlaps as ov
 from command import command
 from overlaps import papers
 from overlaps.interface import processes
-from test_cli import SMALL
+from specs import two_units
+from test_cli import POWER_LAW
 
 SECONDS = 180  # until a test gives up
 
@@ -144,7 +145,8 @@ def interrupted(process: subprocess.Popen[str]) -> str:
 
 def test_run(tmp_path: Path) -> None:
     spec = tmp_path / "spec.toml"
-    spec.write_text(SMALL.replace("micro_runs = 3", "micro_runs = 3000000"))
+    long = two_units(POWER_LAW, size=60, last=2.0, count=6, meso_runs=20, micro_runs=100_000)
+    spec.write_text(long)
     process = begin("run", spec, "--out", tmp_path / "out")
     until((tmp_path / "out" / "meso.nc").exists)
     said = interrupted(process)

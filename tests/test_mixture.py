@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 
 import matplotlib
@@ -188,10 +189,18 @@ def test_starts_of_other_means_are_refused():
         ov.Start.from_overlaps(classes(3), Q=np.eye(3), m=1.1 * np.eye(3))
 
 
+def transition_in(warned: pytest.WarningsRecorder) -> float:
+    """The largest decay that leaves the origin unstable, as a warning says it."""
+    found = re.search(r"is not below (\S+), where the origin", str(warned[0].message))
+    assert found is not None
+    return float(found.group(1))
+
+
 def test_a_decay_that_wins_over_the_data_is_warned_of():
     """Above the transition (0.0935 at variance 0.1) small weights shrink to nothing, and the warning says so."""
-    with pytest.warns(UserWarning, match="0.09348, where the origin becomes stable"):
+    with pytest.warns(UserWarning, match="where the origin becomes stable") as warned:
         problem = xor(decay=0.1)
+    assert transition_in(warned) == pytest.approx(0.0935, abs=5e-5)
     start = ov.draw(problem, 200, seed=0, scale=0.3)
     end = ov.sample(problem, start, [0.0, 400.0], runs=4, seed=0).data["v"].values[:, :, 0]
     assert np.abs(end[:, 1]).max() < 0.1 * end[:, 0].max()
@@ -201,8 +210,9 @@ def test_a_decay_that_wins_over_the_data_is_warned_of():
 
 
 def test_the_transition_without_noise_is_one_eighth():
-    with pytest.warns(UserWarning, match="0.125, where"):
+    with pytest.warns(UserWarning, match="where the origin becomes stable") as warned:
         xor(variance=0.0, decay=0.1251)
+    assert transition_in(warned) == pytest.approx(1 / 8, rel=1e-3)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         xor(variance=0.0, decay=0.1249)

@@ -17,23 +17,9 @@ from overlaps.cli.sweep_spec import SweepSpec, write
 from overlaps.pages.report import Document, Table, read
 from overlaps.sweep.sweeping import launch
 from overlaps.sweep.workers import chosen
+from specs import two_units
 
-SPEC = """
-[data]
-kind = "GaussianInputs"
-[teacher]
-units = 2
-[student]
-units = 2
-[algorithm]
-rate = 0.5
-[run]
-size = 100
-last = 5.0
-count = 8
-meso_runs = 10
-micro_runs = 6
-"""
+SPEC = two_units('[data]\nkind = "GaussianInputs"', size=100, last=5.0, count=8, meso_runs=10, micro_runs=6)
 SWEEP = """
 [sweep]
 seeds = 2

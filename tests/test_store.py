@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -110,7 +111,8 @@ def test_addresses_tell_apart_what_is_computed_and_nothing_else() -> None:
         "print(Cell(PROBLEM, 'meso', 40, 0, 1.0, None, (0.0, 1.0), {'runs': 1}).address)"
     )
     here = Path(__file__).parent
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=here)
+    same = {**os.environ, "PYTHONPATH": str(Path(ov.__file__).parents[1])}  # the library that is tested here
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=here, env=same)
     assert done.stdout.strip() == base.address  # in another process
 
 

@@ -6,10 +6,12 @@ statistical tests, and all of them share the budget, however many there are.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
 import numpy as np
+import pytest
 from numpy.typing import NDArray
 
 import overlaps as ov
@@ -31,6 +33,13 @@ GIANT_STEPS = 1
 BUDGET = 2e-4  # a fifth of that of the whole suite
 LEVEL = BUDGET / (3 * (sum(map(len, (ACTIVATIONS, LOSSES, EXAMPLES, NETWORKS, ALGORITHM_EXAMPLES))) + GIANT_STEPS))
 TIMES = (0.5, 1.03, 4.0)
+
+
+def refused_by_field(kind: Callable[..., Any], arguments: Mapping[str, Any]) -> None:
+    """Arguments outside the domain are refused in one line, which begins with the name of the first of them."""
+    with pytest.raises(ov.InputError, match=rf"^(unknown )?{next(iter(arguments))}\b") as caught:
+        kind(**arguments)
+    assert "\n" not in str(caught.value)
 
 
 def p_value(a: NDArray[np.float64], b: NDArray[np.float64], level: float) -> float:

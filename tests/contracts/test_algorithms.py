@@ -25,6 +25,7 @@ from .cases import (
     TRAINING,
     equal_in_law,
     labelled_gaussian_rows,
+    refused_by_field,
     round_trip,
     tends_to_theory,
 )
@@ -74,9 +75,7 @@ def test_every_algorithm_has_examples_and_refusals() -> None:
 @pytest.mark.parametrize("i", range(len(REFUSED)), ids=[f"{kind.__name__}-{next(iter(a))}" for kind, a in REFUSED])
 def test_what_is_outside_its_domain_is_refused_by_field(i: int) -> None:
     kind, arguments = REFUSED[i]
-    with pytest.raises(ov.InputError, match=rf"^(unknown )?{next(iter(arguments))}\b") as caught:
-        kind(**arguments)
-    assert "\n" not in str(caught.value)
+    refused_by_field(kind, arguments)
 
 
 @every

@@ -98,7 +98,7 @@ class FullBatch:
             )
 
     def _check_rates(self) -> None:
-        """A schedule knows its knots; here its time is known to be whole steps, and all of them are looked up."""
+        """Refuse a schedule whose rate is negative or not finite at any step."""
         rates = self.rates(self.steps)
         wrong = np.flatnonzero(~(np.isfinite(rates) & (rates >= 0)))
         if wrong.size:
@@ -140,8 +140,8 @@ class FullBatch:
             )
         if not data.commuting:
             raise InputError(
-                "covariances: FullBatch needs covariances that commute, since its theory and its runs take the inputs "
-                "apart into the eigenvectors that all share, got some that do not; use OnlineSGD, or one covariance "
+                "covariances: FullBatch needs covariances that commute, since its theory and its runs divide the "
+                "inputs into the eigenvectors that all share, got some that do not; use OnlineSGD, or one covariance "
                 "for all components"
             )
         if trains_readout:

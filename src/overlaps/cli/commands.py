@@ -19,7 +19,7 @@ from ..interface.processes import keeping
 from ..interface.terminal import adapt
 
 
-class Interrupted(SystemExit):
+class InterruptedCommand(SystemExit):
     """The end of a command that has answered Ctrl-C."""
 
 
@@ -32,7 +32,7 @@ class Commands(TyperGroup):
         except KeyboardInterrupt as stop:
             words = " ".join(str(stop).split()) or "nothing was written; the same command begins anew"
             print(f"overlaps: interrupted; {words}", file=sys.stderr)
-            raise Interrupted(130) from None
+            raise InterruptedCommand(130) from None
 
 
 app = typer.Typer(
@@ -122,7 +122,7 @@ def run(spec: Spec, out: Resumed) -> None:
 @app.command()
 def sweep(
     spec: Spec,
-    out: Annotated[Path, typer.Option(help="Folder of the cells; a sweep that is there goes on, or grows.")],
+    out: Annotated[Path, typer.Option(help="Store, the folder of the cells; a sweep that is there goes on, or grows.")],
     workers: Annotated[int | None, typer.Option(help="Processes; all cores by default.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, in place of workers.")] = None,
     dry: Annotated[bool, typer.Option("--dry-run", help="Say cells, CPU-hours and bytes; compute only a few.")] = False,
@@ -149,7 +149,7 @@ def sweep(
 
 
 @store_app.command("check")
-def store_check(folder: Annotated[Path, typer.Argument(help="The folder of a sweep.")]) -> None:
+def store_check(folder: Annotated[Path, typer.Argument(help="The store: the folder of a sweep.")]) -> None:
     """Read every file of a store; damaged ones are set aside, named, and exit code 1."""
     from ..sweep.store import Store
 
@@ -233,7 +233,7 @@ def page(
 def papers(
     context: typer.Context,
     long: Annotated[
-        bool, typer.Option("--long", help="Figures, and what each claim says, where and how it is told.")
+        bool, typer.Option("--long", help="Figures, and what each claim says, where, and how it is measured.")
     ] = False,
 ) -> None:
     """List the papers and how many of their claims have which verdict; with --long all figures and claims."""
@@ -377,7 +377,7 @@ def main() -> None:
             raise
         print(f"overlaps: {' '.join(reason.split())}", file=sys.stderr)
         sys.exit(2)
-    except Interrupted:
+    except InterruptedCommand:
         raise
     except (KeyboardInterrupt, SystemExit) as end:  # Typer ends with 130 in silence while it reads the arguments
         if isinstance(end, SystemExit) and end.code != 130:

@@ -3,8 +3,8 @@
 Four problems, one picture:
 
 - a committee whose units wait on a plateau before they specialise, run as a spec at all three scales. At N = 10⁶, where
-  nothing is trained, macro and the diffusion of the overlaps tell how much longer it waits. `overlaps.laws.plateau` has
-  closed forms for its height error* and for the way out,
+  nothing is trained, macro and the diffusion of the overlaps predict how much longer it waits. `overlaps.laws.plateau`
+  has closed forms for its height error* and for the way out,
 
       error* − error = prefactor × r² exp(2 t/τ_esc),
 
@@ -32,7 +32,7 @@ from ..interface import files
 from ..plan.rows_forecast import RowsForecast
 from ..plot import curves
 from . import planned
-from .experiment import Experiment, Outcome
+from .experiment import Experiment, ExperimentResult
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -125,7 +125,7 @@ class Large(NamedTuple):
         return self.flat + p.length(specialised, float(np.sqrt(LOST * p.error / p.prefactor)))
 
 
-class Outliers(NamedTuple):
+class HessianOutliers(NamedTuple):
     """Eigenvalues of the first class's block of the Hessian along training.
 
     predicted: dataset with count (time), the number of outliers that are to be seen; outlier (time, rank), their
@@ -167,11 +167,11 @@ class OnImages(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Demonstration(Outcome):
+class Demonstration(ExperimentResult):
     """What was predicted, what was trained, and where it is; `results` are those of the committee."""
 
     large: Large
-    outliers: Outliers
+    outliers: HessianOutliers
     images: dict[str, OnImages]
     planned: RowsForecast
 
@@ -388,7 +388,7 @@ def _large(experiment: Experiment, sizes: Sizes, progress: bool) -> Large:
     return Large(macro, meso, ov.laws.plateau(problem, start.T), float(times[flattest(macro)]))
 
 
-def _outliers(sizes: Sizes, progress: bool) -> Outliers:
+def _outliers(sizes: Sizes, progress: bool) -> HessianOutliers:
     problem = ov.Problem(
         data=ov.GaussianMixture(means=CLASSES, variance=0.2),
         student=ov.Softmax(CLASSES),
@@ -412,7 +412,7 @@ def _outliers(sizes: Sizes, progress: bool) -> Outliers:
     micro = ov.train(problem, start, times, runs=sizes.mixture_runs, seed=0, observe=watch, progress=progress)
     values = {"count": ("time", count), "outlier": (("time", "rank"), outlier), "edge": ("time", edge)}
     predicted = xr.Dataset(values, {"time": times})
-    return Outliers(macro, micro, sizes.samples, predicted)
+    return HessianOutliers(macro, micro, sizes.samples, predicted)
 
 
 def _images(activation: str, sizes: Sizes, progress: bool) -> OnImages:

@@ -133,7 +133,7 @@ class Experiment:
             ]
         )
 
-    def execute(self, out: str | os.PathLike[str], *, progress: bool = True) -> Outcome:
+    def execute(self, out: str | os.PathLike[str], *, progress: bool = True) -> ExperimentResult:
         """Run all scales and compare them; everything is written to the folder `out` as it is computed.
 
         A folder that an interrupted run of the same spec has left is gone on with: what it holds is not computed again.
@@ -172,7 +172,7 @@ class Experiment:
         pairs = [("macro", name) for name in results if name != "macro"]
         if {"meso", "micro"} <= results.keys():
             pairs.append(("meso", "micro"))
-        outcome = Outcome(
+        outcome = ExperimentResult(
             self,
             folder,
             results,
@@ -202,7 +202,7 @@ class Experiment:
 
 
 def _computed_before(path: Path, problem: Problem, start: Start) -> Trajectory | None:
-    """What an interrupted run of this version has written of a scale; a damaged file is told, and not used."""
+    """What an interrupted run of this version wrote of a scale; a damaged file causes a warning and is not used."""
     if not path.exists():
         return None
     try:
@@ -214,7 +214,7 @@ def _computed_before(path: Path, problem: Problem, start: Start) -> Trajectory |
 
 
 @dataclass(frozen=True, eq=False)
-class Outcome:
+class ExperimentResult:
     """What an experiment gave, and where it is."""
 
     experiment: Experiment

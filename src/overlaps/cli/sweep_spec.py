@@ -95,8 +95,8 @@ def dry_run(made: Sweep, cores: int) -> str:
             measured += len(found)
     if absent:
         left = seconds / max(1, cores) / 60
-        told = f"{left / 60:.2g} hours" if left > 90 else f"{left:.2g} minutes"
-        spent = f"{seconds / 3600:.2g} CPU-hours, {told} on {cores} cores, {size / 1e6:.2g} MB"
+        duration = f"{left / 60:.2g} hours" if left > 90 else f"{left:.2g} minutes"
+        spent = f"{seconds / 3600:.2g} CPU-hours, {duration} on {cores} cores, {size / 1e6:.2g} MB"
         lines.append(f"about {spent}; measured on {measured} cells")
     return "\n".join(lines)
 
@@ -117,7 +117,7 @@ def write(made: Sweep, text: str, out: Path) -> dict[str, Path]:
 
 
 def overview(made: Sweep) -> Figure | None:
-    """Error against time, or against the longest axis, told apart by the next; other axes at their first values."""
+    """Error against time, or against the longest axis, a line per value of the next; others at their first."""
     import matplotlib.pyplot as plt
 
     data = made.data

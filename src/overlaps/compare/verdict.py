@@ -35,7 +35,7 @@ from ..data.power_law import Exponent
 from ..interface.checks import checked, number
 from ..interface.errors import InputError, NumericalError, shown
 from ..trajectory.dataset import Trajectory
-from ..trajectory.points import Points, fit_decay, holm, points, relabelled
+from ..trajectory.points import ComparedPoints, fit_decay, holm, points, relabelled
 from .other_rows import OtherRows
 
 if TYPE_CHECKING:
@@ -197,8 +197,8 @@ class _Tests(NamedTuple):
 def _tests(
     theory: Trajectory,
     simulation: Trajectory,
-    a: Points,
-    b: Points,
+    a: ComparedPoints,
+    b: ComparedPoints,
     level: float,
     seed: int,
     doubt: OtherRows | None = None,
@@ -238,7 +238,7 @@ def _tests(
 
 
 def _judge_power(
-    theory: Trajectory, simulation: Trajectory, a: Points, tests: _Tests, level: float, resolve: float
+    theory: Trajectory, simulation: Trajectory, a: ComparedPoints, tests: _Tests, level: float, resolve: float
 ) -> tuple[str, str]:
     """The verdict and its reason where no point deviates: whether a deviation would have been found."""
     if tests.lone:
@@ -267,7 +267,7 @@ def _judge_power(
 def _judge_size(
     theory: Trajectory,
     simulation: Trajectory,
-    b: Points,
+    b: ComparedPoints,
     tests: _Tests,
     level: float,
     seed: int,
@@ -292,7 +292,7 @@ def _judge_size(
     return "underpowered", f"{found}, but {measured}: larger sizes or more runs must tell 1/N from a constant", exponent
 
 
-def _matched(theory: Trajectory, simulation: Trajectory) -> tuple[Points, Points]:
+def _matched(theory: Trajectory, simulation: Trajectory) -> tuple[ComparedPoints, ComparedPoints]:
     for name, side in (("theory", theory), ("simulation", simulation)):
         if not isinstance(side, Trajectory):
             raise InputError(f"{name}: expected a trajectory from solve, sample, train or load, got {shown(side)}")
@@ -314,7 +314,7 @@ def _matched(theory: Trajectory, simulation: Trajectory) -> tuple[Points, Points
 
 
 def _deviation(
-    theory: Trajectory, simulation: Trajectory, a: Points, b: Points, doubt: OtherRows | None
+    theory: Trajectory, simulation: Trajectory, a: ComparedPoints, b: ComparedPoints, doubt: OtherRows | None
 ) -> tuple[Array, Array, Array, Array]:
     """Deviation, its standard error, degrees of freedom and the theory's own error, all (points,)."""
     squares, freedoms = [], []
@@ -333,7 +333,12 @@ def _deviation(
 
 
 def _shrinks(
-    theory: Trajectory, simulation: Trajectory, b: Points, deviating: NDArray[np.bool_], seed: int, progress: bool
+    theory: Trajectory,
+    simulation: Trajectory,
+    b: ComparedPoints,
+    deviating: NDArray[np.bool_],
+    seed: int,
+    progress: bool,
 ) -> tuple[Exponent | None, str]:
     from ..trajectory.scales import sample
 

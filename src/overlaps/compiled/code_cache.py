@@ -66,7 +66,7 @@ def sources() -> str:
 
 @cache
 def _found() -> tuple[dict[str, tuple[int, int]], str]:
-    """What the files looked like when this process began, and then their hash, so that no edit is missed."""
+    """Dates and sizes of the files when this process began, and then their hash, so that no edit is missed."""
     return {str(file): _edit_and_size(file) for file in _files()}, _hashed()
 
 
@@ -81,7 +81,7 @@ _unedited: set[str] = set()  # modules that were found to be as they were when t
 def imports_changed() -> bool:
     """Whether a module in use was edited since this process began: what was kept may belong to another text of it.
 
-    A module is looked at once, for what is in use is what it was when it was imported.
+    A module is checked once, since the code in use is that of its import.
     """
     states = _found()[0]
     for name, module in list(sys.modules.items()):

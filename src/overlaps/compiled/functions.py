@@ -1,13 +1,13 @@
 """Compiled functions whose code a later process finds on disk (see `overlaps.compiled.code_cache`).
 
 `kept` compiles a function and keeps its code. Loops over samples and nodes take the function that they call at each,
-the gradient of a loss say, as an argument, and Numba compiles them anew for every such function; functions are told
-apart by their identity, and a new process has new ones. A function made of what the library knows by name is the same
-in every process, so it is passed as a `named.Named`, whose type is its name, and `loop` keeps the code compiled for it.
-Functions of a user's own have no name to go by, and their code is not kept.
+the gradient of a loss say, as an argument, and Numba compiles them anew for every such function. Numba
+distinguishes functions by their identity, which is another in every process. A function made of what the library knows
+by name is the same in every process, so it is passed as a `named.Named`, whose type is its name, and `loop` keeps the
+code compiled for it. Functions of a user's own have no name to go by, and their code is not kept.
 
 This rests on parts of Numba that are not promised to stay: how a dispatcher asks for kept code, how a result of
-compilation is taken apart, how functions are numbered (`overlaps.compiled.symbols`), and the types of functions. Where
+compilation is written, how functions are numbered (`overlaps.compiled.symbols`), and the types of functions. Where
 one of them has changed, code is compiled in every process, named functions are passed as any others are, and a warning
 says so once; the results are the same.
 """
@@ -37,11 +37,11 @@ PATIENCE = 2.0  # seconds
 
 
 class Waiting:
-    """How long users have waited for compilations, of which they are told once, after two seconds."""
+    """How long users have waited for compilations; after two seconds one message says so."""
 
     def __init__(self) -> None:
         self.began: list[float] = []  # compilations within compilations
-        self.seconds, self.told = 0.0, False
+        self.seconds, self.reported = 0.0, False
         self.listener: Callable[[], object] | None = None  # called when a compilation begins
 
     def begin(self) -> None:
@@ -49,19 +49,19 @@ class Waiting:
         self.began.append(clock.perf_counter())
         if self.listener is not None:
             self.listener()
-        self._tell()
+        self._report()
 
     def end(self) -> None:
         """It is compiled."""
-        self._tell()
+        self._report()
         if self.began:
             began = self.began.pop()
             self.seconds += 0.0 if self.began else clock.perf_counter() - began
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         waited = self.seconds + (clock.perf_counter() - self.began[0] if self.began else 0.0)
-        if waited > PATIENCE and not self.told:
-            self.told = True
+        if waited > PATIENCE and not self.reported:
+            self.reported = True
             kept = "; it is kept, and the next time is quick" if code_cache.home() else ""
             if parent_process() is None and sys.stderr is not None and sys.stderr.isatty():
                 print(f"overlaps: compiling, which takes up to a minute or two{kept}", file=sys.stderr, flush=True)
@@ -70,7 +70,7 @@ class Waiting:
 WAITING = Waiting()
 
 
-class Kept:
+class OverloadCache:
     """What a dispatcher of Numba asks for code compiled before, and gives newly compiled code to.
 
     The content of a file is the function, the types of its arguments and the result of compilation, as Numba takes it
@@ -148,7 +148,7 @@ def kept(**options: Any) -> Callable[[Callable[..., Any]], Any]:
 
     def decorate(function: Callable[..., Any]) -> Any:
         dispatcher: Any = njit(**options)(function)
-        dispatcher._cache = Kept(function)
+        dispatcher._cache = OverloadCache(function)
         return dispatcher
 
     return decorate

@@ -1,4 +1,4 @@
-"""Compiled functions known by name, which code kept on disk can tell apart (see `overlaps.compiled`)."""
+"""Compiled functions known by name, which code kept on disk can distinguish (see `overlaps.compiled`)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Groups of rows within each class: clusters, and how many of them, chosen on rows that were held out.
 
-A class that is a mixture itself is told better by several Gaussians than by one. Clusters are those of k-means within
-the class. How many there are is decided by rows that no cluster was fitted to: with shares π_g, means μ_g and
+A class that is a mixture itself is described better by several Gaussians than by one. Clusters are those of k-means
+within the class. How many there are is decided by rows that no cluster was fitted to: with shares π_g, means μ_g and
 covariances Σ_g of the clusters of four fifths of the rows of a class, the number is chosen for which
 
     L = ⟨ log Σ_g π_g N(x; μ_g, Σ_g) ⟩        over the other fifth
@@ -34,7 +34,7 @@ from .class_moments import FEWEST, names_of_rows
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64]
 NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16)  # of clusters that are tried, in this order
-COORDINATES = 50  # at most, in which rows are told apart by their likelihood
+COORDINATES = 50  # at most, in which the likelihood of rows is computed
 PATIENCE = 2  # numbers without an improvement after which no more are tried
 
 

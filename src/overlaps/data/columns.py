@@ -1,4 +1,4 @@
-"""A table taken apart by columns, where one of them may hold labels.
+"""A table divided into columns, where one of them may hold labels.
 
 >>> import numpy as np
 >>> columns = columns_of(np.array([[1.0, 5.0, 2.0], [0.0, 6.0, 3.0]]))
@@ -21,7 +21,7 @@ from .table import Source, beginning, is_frame, numbers, parquet, source_path, s
 
 @dataclass(frozen=True, eq=False)
 class Columns:
-    """A table taken apart by columns: an array, or a frame of pandas, whose columns may have names and hold text."""
+    """A table divided into columns: an array, or a frame of pandas, whose columns may have names and hold text."""
 
     table: Any
     names: list[str] | None = None

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from .latent import LatentMixture
 
 Array = NDArray[np.float64]
-GAP = 20.0  # neighbours farther apart than this tell nothing of each other: a share e^(-GAP²/8) of the information
+GAP = 20.0  # components farther apart than this are taken as this far: e^(-GAP²/8) of the information is neglected
 RADIUS = 9.0  # of the nodes around the outermost centres
 SPACINGS = (1 / 8, 1 / 16, 1 / 32, 1 / 64)
 CLOSE = 1e-13  # nats: when nodes are close enough
@@ -138,7 +138,7 @@ def sampled_information(p: Array, centres: Array, samples: int, seed: int) -> tu
     """I(s; c_s + z) for centres (components, k), and its standard error, from the entropy of the label given samples.
 
     An event that none of the samples shows changes the mean entropy by at most ln(components)/samples, which is part of
-    the error: far components look farther than they are.
+    the error: far components seem farther than they are.
     """
     rng = np.random.default_rng(seed)
     log_p, largest = np.log(p), np.log(p.size)

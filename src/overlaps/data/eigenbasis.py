@@ -36,7 +36,7 @@ def common_eigenbasis(matrices: Array) -> tuple[Array, Array, NDArray[np.int64]]
                     "eigenbasis, so that no finite set of overlaps describes them; use GaussianClasses, or covariances "
                     "that do, such as their diagonals"
                 )
-    # a combination in general position tells all common eigenspaces apart
+    # a combination in general position has different eigenvalues on all common eigenspaces
     mixing = np.random.default_rng(0).uniform(0.5, 1.5, count)
     basis = np.linalg.eigh(np.tensordot(mixing, matrices, 1))[1]
     turned = basis.T @ matrices @ basis

@@ -52,10 +52,10 @@ class Labels:
         count = len(self.classes)
         if count == 0:
             return f"Labels({self.values.size} real ones, {self.values.min():.4g} to {self.values.max():.4g})"
-        told = [f"{name} = {sign}1" for name, sign in zip(self.classes, "-+", strict=False)]
+        words = [f"{name} = {sign}1" for name, sign in zip(self.classes, "-+", strict=False)]
         if count > 2:
-            told = [str(name) for name in self.classes[:4]] + ["..."] * (count > 4)
-        return f"Labels({self.values.size} rows of {count} classes: {', '.join(told)})"
+            words = [str(name) for name in self.classes[:4]] + ["..."] * (count > 4)
+        return f"Labels({self.values.size} rows of {count} classes: {', '.join(words)})"
 
 
 def split(source: Source, y: ArrayLike | str | None, target: str | int | None) -> tuple[Source, NDArray[Any] | None]:

@@ -31,7 +31,7 @@ FEW = 0.1  # one over the number of latent coordinates in an input that the cent
 ROUNDING = 1e-12  # eigenvalues that differ by this share of the largest are one
 
 
-class Parts(NamedTuple):
+class ComponentConstants(NamedTuple):
     """Constants of x given each component, per coordinate of the inputs.
 
     weights: of the components, (P,).
@@ -110,7 +110,7 @@ class Realised:
         self._scaled = F / np.sqrt(self.D)
 
     @cached_property
-    def parts(self) -> Parts:
+    def parts(self) -> ComponentConstants:
         """Constants of the inputs given each component of the latent."""
         data, D = self.data, self.D
         given = data.conditional(D)
@@ -118,7 +118,9 @@ class Realised:
         means = given.means @ self.F / np.sqrt(D)
         a, b, c, _ = moments(data.f, means, np.broadcast_to(width, means.shape))
         F = given.scales[:, None] * self.F / width
-        return Parts(given.weights, given.means, given.scales, a - data.offset, b, np.maximum(c - a**2 - b**2, 0.0), F)
+        return ComponentConstants(
+            given.weights, given.means, given.scales, a - data.offset, b, np.maximum(c - a**2 - b**2, 0.0), F
+        )
 
     @cached_property
     def strength(self) -> float:

@@ -24,7 +24,7 @@ from .power_law import DECADE, PowerFit, fit_sorted
 from .table import Source
 
 RANGE_ENDS = 40  # ranks tried as ends of a range, evenly spaced in log rank
-RANKS = 500  # ranks looked at, evenly spaced in log rank where there are more
+RANKS = 500  # ranks that a fit uses, evenly spaced in log rank where there are more
 
 
 class _HasLevels(Protocol):

@@ -251,7 +251,7 @@ def as_trajectory(
     if task.counts is None:
         return result
     visited = task.algorithm.batch_samples(task.samples) * steps
-    return replace(result, data=result.data.assign_coords(samples=("time", visited, {"long_name": "samples visited"})))
+    return replace(result, data=result.data.assign_coords(samples=("time", visited, {"long_name": "samples seen"})))
 
 
 def field_covariances(task: FullBatchTask, Q: Array, A: Array) -> Array:

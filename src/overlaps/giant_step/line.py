@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ..averages.rules import density, legendre, smooth_grid
 from ..data.nonlinearity import Nonlinearity, nonlinearity, slope
 from ..network.activations import Activation
-from .table import Table
+from .table import InterpolationTable
 
 Array = NDArray[np.float64]
 RADIUS = 6.5  # |ξ| that is exceeded with probability 1e-10
@@ -68,7 +68,7 @@ class Line:
         # even in t: the column before zero is that after it
         t = np.sinh(np.abs(step[1] * np.arange(-1, columns + 1)))
         values = np.stack([of(z, np.full(z.shape, width)) for width in t], axis=1)
-        return FieldTable(Table(values, (-top[0] - step[0], -step[1]), step))
+        return FieldTable(InterpolationTable(values, (-top[0] - step[0], -step[1]), step))
 
     def nodes(self, mean: Array, sd: Array) -> Iterator[tuple[Array, Array]]:
         """Nodes ξ and their weights, one after the other: numbers, or arrays of the common shape of mean and sd."""
@@ -105,7 +105,7 @@ class FieldTable:
     Averages of f vary on the scale one in both, and slower where these are large.
     """
 
-    table: Table
+    table: InterpolationTable
 
     def __call__(self, z: Array, r: Array) -> Array:
         """Its value at fields z and r = arsinh t, of one shape."""

@@ -191,7 +191,7 @@ def recall(features: ArrayLike, labels: ArrayLike, neighbours: int = 1, similari
 def recall_error(features: ArrayLike, labels: ArrayLike, neighbours: int = 1, similarity: str = "cosine") -> float:
     """Standard error of `recall` over samples, taken as independent; of no hits or no misses, that of one among them.
 
-    All samples look for their neighbours among the same others, which it does not count.
+    All samples find their neighbours among the same others; the correlation that comes of it is not counted.
     """
     found = hits(features, labels, neighbours, similarity)
     n, count = found.size, int(found.sum())

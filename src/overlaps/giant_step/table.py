@@ -16,7 +16,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Table:
+class InterpolationTable:
     """Values at low + step·(i, j), (rows, columns); points must be inside, one step away from the edges.
 
     Parameters

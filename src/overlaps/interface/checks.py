@@ -156,7 +156,7 @@ def checked(function: Function) -> Function:
 
     What is checked is what an annotation names: classes of this library, ``str``, ``bool``, paths and ``ArrayLike``,
     which must hold real numbers that are not masked. Numbers, shapes and what arguments mean to each other are the
-    business of the function itself. A union with a part that is none of these is not looked at.
+    business of the function itself. A union with a part that is none of these is not checked.
     """
     parameters = inspect.signature(function).parameters
     names = list(parameters)

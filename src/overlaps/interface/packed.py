@@ -24,7 +24,7 @@ ABOUT = "about"  # the array that holds names, dimensions and attributes, as JSO
 ZIP = b"PK\x03\x04"  # what such bytes begin with
 
 
-class Parts(NamedTuple):
+class DatasetParts(NamedTuple):
     """What a packed dataset is made of.
 
     attrs: of the dataset. dims, own, is_coordinate, values: of each variable, by its name; own are its attributes.
@@ -57,11 +57,11 @@ def attributes(content: bytes) -> dict[str, Any]:
         return json.loads(archive[ABOUT].tobytes().decode())["attrs"]
 
 
-def parts(content: bytes) -> Parts:
+def parts(content: bytes) -> DatasetParts:
     """The parts of a packed dataset, for those who need not pay for the dataset."""
     with np.load(io.BytesIO(content)) as archive:
         about = json.loads(archive[ABOUT].tobytes().decode())
-        found = Parts(about["attrs"], {}, {}, {}, {})
+        found = DatasetParts(about["attrs"], {}, {}, {}, {})
         for i, (name, dims, attrs, is_coordinate) in enumerate(about["variables"]):
             found.dims[name], found.own[name], found.is_coordinate[name] = tuple(dims), attrs, is_coordinate
             found.values[name] = archive[f"v{i}"]

@@ -41,20 +41,20 @@ def bar(
 
     disable = True if _hidden.get() or not shown else (False if in_notebook() else None)
     counted = "{n:.4g}/{total:.4g}" if isinstance(total, float) else "{n_fmt}/{total_fmt}"
-    told = f"{{l_bar}}{{bar}}| {counted} {{unit}} [{{elapsed}}, {{remaining}} left{{postfix}}]"
+    layout = f"{{l_bar}}{{bar}}| {counted} {{unit}} [{{elapsed}}, {{remaining}} left{{postfix}}]"
     delay = DELAY if delay is None else delay
     return tqdm(
         total=total, desc=name, unit=unit, initial=initial, unit_scale=scaled, delay=delay, disable=disable,
-        bar_format=told,
+        bar_format=layout,
     )  # fmt: skip
 
 
 def along(things: Sequence[Thing], name: str, unit: str, *, shown: bool = True) -> Iterator[Thing]:
     """The things one after the other, with a bar."""
-    with bar(len(things), name, unit, shown=shown) as told:
+    with bar(len(things), name, unit, shown=shown) as progress_bar:
         for thing in things:
             yield thing
-            told.update()
+            progress_bar.update()
 
 
 @contextmanager
@@ -90,7 +90,7 @@ class Course:
         self.attempts += 1
         if self.bar is not None and not self.bar.disable:
             self.bar.reset(self.last)
-            self._tell()
+            self._name_attempt()
 
     def at(self, done: float) -> None:
         """Show that `done` is reached."""
@@ -100,12 +100,12 @@ class Course:
                 return
             self.bar = bar(self.last, self.name, self.unit, delay=0.0)
             if not self.bar.disable:
-                self.bar.start_t -= now - self.began  # by which the time left is told
-                self._tell()
+                self.bar.start_t -= now - self.began  # the bar estimates the time left from it
+                self._name_attempt()
         if not self.bar.disable:
             self.bar.update(done - self.bar.n)
 
-    def _tell(self) -> None:
+    def _name_attempt(self) -> None:
         assert self.bar is not None
         if self.attempts > 1:  # solutions are refined until they are accurate
             self.bar.set_postfix_str(f"solution {self.attempts}", refresh=False)

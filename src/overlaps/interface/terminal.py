@@ -39,7 +39,7 @@ def _plain(error: UnicodeError) -> tuple[str, int]:
 
 
 def _letters(part: str) -> str:
-    """For one character that cannot be taken apart any more; accents go."""
+    """Letters for one character that cannot be decomposed further; accents are dropped."""
     words = name(part, "").split()
     if words[:1] == ["GREEK"] and "LETTER" in words:
         letter = words[-1].replace("LAMDA", "LAMBDA")

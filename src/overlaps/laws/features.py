@@ -5,7 +5,7 @@ In the eigenbasis the trained directions are levels: `linear_error` and its rela
     ε_∞ = ½ c Σ_frozen φ ω / (1 − (η/2) Σ_trained φ ω).
 
 Outside it the first N_l coordinates of x ~ N(0, Σ) are trained, Σ = (Σ_t, Σ_c; Σ_cᵀ, Σ_h). They also learn what they
-can tell about the frozen ones: the target is B_t + Σ_t⁻¹ Σ_c (B_h − w_h), and what cannot be told is noise of variance
+predict of the frozen ones: the target is B_t + Σ_t⁻¹ Σ_c (B_h − w_h), and what they cannot predict is noise of variance
 
     (1/N) (B_h − w_h)ᵀ S (B_h − w_h),        S = Σ_h − Σ_cᵀ Σ_t⁻¹ Σ_c        (Schur complement),
 
@@ -103,7 +103,7 @@ def random_basis_floor(spectrum: AnySpectrum, share: float, *, rate: float = 0.0
     omega, phi, _ = levels(spectrum)
     if share > 1:
         raise InputError(f"share: expected at most 1, all coordinates, got {share:g}")
-    variance, able = float(phi @ omega), float(phi.sum())  # levels of eigenvalue zero tell nothing
+    variance, able = float(phi @ omega), float(phi.sum())  # levels of eigenvalue zero explain nothing
     if share in (0, 1) or share >= able:
         unexplained = variance if share == 0 else 0.0
     else:

@@ -20,7 +20,7 @@ HUGE = 1e100  # powers of it up to the third are finite
 AnySpectrum = Spectrum | PowerLaw | Isotropic
 
 
-class Levels(NamedTuple):
+class TrainedLevels(NamedTuple):
     """Trained levels (ω, φ), falling; and the variance Σ φ ω of the inputs that no trained weight reads."""
 
     eigenvalues: Array
@@ -28,7 +28,7 @@ class Levels(NamedTuple):
     frozen: float
 
 
-def levels(spectrum: AnySpectrum, trained: int | None = None) -> Levels:
+def levels(spectrum: AnySpectrum, trained: int | None = None) -> TrainedLevels:
     """The levels of `spectrum`, of which the `trained` ones of largest eigenvalue are trained (default: all)."""
     if not isinstance(spectrum, SPECTRA):
         wanted = " or ".join(kind.__name__ for kind in SPECTRA)
@@ -43,7 +43,7 @@ def levels(spectrum: AnySpectrum, trained: int | None = None) -> Levels:
     count = omega.size if trained is None else whole("trained", trained, least=0, most=omega.size)
     frozen = float(phi[count:] @ omega[count:])
     values, shares = merged(omega[:count], phi[:count])
-    return Levels(values, shares, frozen)
+    return TrainedLevels(values, shares, frozen)
 
 
 def merged(omega: Array, *weights: Array) -> tuple[Array, ...]:

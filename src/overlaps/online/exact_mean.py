@@ -38,7 +38,7 @@ from ..trajectory.budget import Budget
 from ..trajectory.dataset import Trajectory, assemble
 from ..trajectory.refinement import Goal, Stated, differences, refined
 from .recording import Stops
-from .second_moments import Excess, Linear, Moments, second_moments
+from .second_moments import Excess, Linear, SecondMoments, second_moments
 
 Array = NDArray[np.float64]
 EXACT, MEASURED = "exact-mean", "measured-moments"
@@ -133,7 +133,7 @@ class _Mean:
         assert found is not None
         return found, seen.missed
 
-    def _stated(self, seen: Moments, stops: Stops, count: int, total: int, excess: Excess | None) -> Stated:
+    def _stated(self, seen: SecondMoments, stops: Stops, count: int, total: int, excess: Excess | None) -> Stated:
         problem, start, K = self.problem, self.start, self.start.v.size
         at_Q, at_A = (stops.interpolated(x[None], count)[0] for x in (seen.Q, seen.A))
         mean_Q, mean_R = (np.einsum("b,tbij->tij", start.eigenvalues, x)[None] for x in (at_Q, at_A))
@@ -159,13 +159,15 @@ class _Mean:
 def rounding(result: Trajectory, steps: int, missed: float) -> dict[str, Array]:
     """Errors of a recursion of that many steps: each rounds, and at a stable rate later ones add to it.
 
-    missed: see `Moments`.
+    missed: see `SecondMoments`.
     """
     relative = np.finfo(float).eps * (10 + steps) + missed
     return {name: np.array([relative * max(1.0, float(np.abs(result.data[name]).max()))]) for name in result.variables}
 
 
-def check_finished(seen: Moments, problem: Problem, size: int, budget: Budget, partial: Trajectory | None) -> None:
+def check_finished(
+    seen: SecondMoments, problem: Problem, size: int, budget: Budget, partial: Trajectory | None
+) -> None:
     """An error where the mean grows without bound, or where the budget was spent; with what came before."""
     if seen.diverged is not None:
         raise diverges(problem, seen.diverged / size, size, partial)

@@ -30,7 +30,7 @@ from ..trajectory.dataset import Trajectory
 from ..trajectory.finished_runs import FinishedRuns
 from .recording import NEVER, Measure, Observed, Recorded
 from .runs import record, refuse_kernels
-from .steps import BLOCK, Sampler, Task, blocked, direct, given, mean_loss, redraw
+from .steps import BLOCK, Sampler, Target, blocked, direct, given, mean_loss, redraw
 from .strong_mixture import latent_inputs
 
 Array = NDArray[np.float64]
@@ -39,13 +39,13 @@ AHEAD = 128  # inputs of a hidden manifold made by one matrix product
 LARGEST = 2.5e8  # numbers of the inputs that are drawn at once
 
 
-class RunObserver(Protocol):
+class RunWeightObserver(Protocol):
     """What observes one run: from weights W (K, N) and readout v (K,) to arrays of fixed names and shapes."""
 
     def observe(self, W: Array, v: Array) -> dict[str, Array]: ...
 
 
-class Observer(Protocol):
+class WeightObserver(Protocol):
     """What to observe along training.
 
     times: when, or None for all times of the run.
@@ -60,7 +60,7 @@ class Observer(Protocol):
 
     def begin(
         self, problem: Problem, start: Start, redraw: Callable[[int], tuple[Array, NDArray[Any]]], seed: int
-    ) -> RunObserver:
+    ) -> RunWeightObserver:
         """An observer of one run; `redraw(count)` gives the first inputs and labels that the run trains on."""
         ...
 
@@ -70,14 +70,14 @@ class Weights:
 
     rng: np.random.Generator
     observations: list[dict[str, Array]]
-    run_observer: RunObserver | None = None
+    run_observer: RunWeightObserver | None = None
     stop = NEVER
 
     def __init__(
         self,
         problem: Problem,
         start: Start,
-        observer: Observer | None = None,
+        observer: WeightObserver | None = None,
         observed_steps: frozenset[int] = frozenset(),
     ) -> None:
         assert start.student is not None and start.teacher is not None
@@ -99,7 +99,7 @@ class Weights:
         labels = labels if targets is None else targets  # of components, or of rows
         self.sampler = Sampler(cumulative, labels, start.means, root, np.empty((0, N)) if rows is None else rows)
         read = slice(0 if problem.learns_rows else None)  # labels take the place of what a teacher says
-        self.task = Task(start.teacher[read], start.u[read], problem.label_noise)
+        self.task = Target(start.teacher[read], start.u[read], problem.label_noise)
         self.value = None if rows is None else problem.value
         self.measures: dict[str, Measure] = {} if self.value is None else {"error": Measure()}
         if problem.classifies_rows:
@@ -109,11 +109,16 @@ class Weights:
         self.problem, self.start, self.observer = problem, start, observer
         self.observed_steps = observed_steps
         self.done = 0
+        self.prepare()
+
+    def prepare(self) -> None:
+        """How steps are taken: the last part of the construction, in which kinds of inputs differ."""
+        J, K, N = self.W.shape
         simple = J == 1 and self.update.batch == 1
         self.take_steps = blocked if simple and K >= BLOCKED_FROM else direct
         fewest = BLOCK if simple else 1
         # a few tenths of a second between two reports of progress, and not too many matrices of steps
-        self.chunk = min(100_000, max(fewest, 100_000_000 // (self.update.batch * N * (2 * K + start.u.size))))
+        self.chunk = min(100_000, max(fewest, 100_000_000 // (self.update.batch * N * (2 * K + self.start.u.size))))
 
     def copy_with(self, rng: np.random.Generator) -> Weights:
         """A copy of this run with samples of its own."""
@@ -166,7 +171,7 @@ class Weights:
         return Recorded(Q, A, V, measured, np.array(covariances) if covariances else None)
 
     def field_covariances(self) -> Array | None:
-        """Covariances of the fields in each component, (P, K+M, K+M), where overlaps of levels do not tell them."""
+        """Covariances of the fields in each component, (P, K+M, K+M), where overlaps of levels do not give them."""
         return None
 
     @property
@@ -193,14 +198,8 @@ class Weights:
 class DrawnAhead(Weights):
     """One training run whose inputs are drawn ahead, a block of them by matrix products."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        start: Start,
-        observer: Observer | None = None,
-        observed_steps: frozenset[int] = frozenset(),
-    ) -> None:
-        super().__init__(problem, start, observer, observed_steps)
+    def prepare(self) -> None:
+        super().prepare()
         _, K, N = self.W.shape
         batch = self.update.batch
         self.block_size = -(-AHEAD // batch) * batch  # whole batches
@@ -257,18 +256,11 @@ class DrawnAhead(Weights):
 class HiddenWeights(DrawnAhead):
     """One training run on a hidden manifold."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        start: Start,
-        observer: Observer | None = None,
-        observed_steps: frozenset[int] = frozenset(),
-    ) -> None:
-        assert start.student is not None
-        self.realised = latent_inputs(problem).at(start.student.shape[1])
-        super().__init__(problem, start, observer, observed_steps)
-        self.how = method_for(problem, start.u)
-        self.measures = {"error": Measure()} if problem.data.has_means else {}
+    def prepare(self) -> None:
+        self.realised = latent_inputs(self.problem).at(self.W.shape[2])
+        super().prepare()
+        self.how = method_for(self.problem, self.start.u)
+        self.measures = {"error": Measure()} if self.problem.data.has_means else {}
 
     @property
     def products(self) -> int:
@@ -289,15 +281,9 @@ class HiddenWeights(DrawnAhead):
 class ClassWeights(DrawnAhead):
     """One training run on Gaussian classes, whose inputs are Σ_c^½ z + μ_c."""
 
-    def __init__(
-        self,
-        problem: Problem,
-        start: Start,
-        observer: Observer | None = None,
-        observed_steps: frozenset[int] = frozenset(),
-    ) -> None:
-        self.classes: Any = problem.data
-        super().__init__(problem, start, observer, observed_steps)
+    def prepare(self) -> None:
+        self.classes: Any = self.problem.data
+        super().prepare()
 
     @property
     def products(self) -> int:
@@ -320,7 +306,7 @@ def train(
     *,
     levels: bool,
     kernels: bool,
-    observe: Observer | None,
+    observe: WeightObserver | None,
     kept: FinishedRuns | None,
     progress: bool,
 ) -> Trajectory:
@@ -348,7 +334,7 @@ def train(
     )
 
 
-def _observed(observe: Observer, problem: Problem, start: Start, times: Array) -> tuple[Observed, frozenset[int]]:
+def _observed(observe: WeightObserver, problem: Problem, start: Start, times: Array) -> tuple[Observed, frozenset[int]]:
     """Times and dimensions of what is observed, and the steps at which it is."""
     if not (hasattr(observe, "begin") and hasattr(observe, "variables") and hasattr(observe, "times")):
         raise InputError(f"observe: expected an observer such as overlaps.spectra.Observer(), got {shown(observe)}")

@@ -22,7 +22,7 @@ class Recorded(NamedTuple):
 
     measured: further variables that runs measure themselves, (steps, …) each; the error is one of them unless it
         follows from the overlaps.
-    covariances: of the fields in each component, (steps, components, K+M, K+M), where overlaps do not tell them.
+    covariances: of the fields in each component, (steps, components, K+M, K+M), where overlaps do not give them.
     """
 
     Q: Array

@@ -26,7 +26,7 @@ CLOSER = 32  # stops between which a divergence is located, and again between tw
 STREAMS = {"micro": 1, "meso": 2, "diffusion": 3}  # so that the same seed gives the scales different samples
 
 
-class Divergence(NamedTuple):
+class DivergedRun(NamedTuple):
     """A run left the bounds between two steps."""
 
     run: int
@@ -50,7 +50,7 @@ class Recorder:
     kept: FinishedRuns | None = None
     observations: dict[int, list[dict[str, Array]]] = field(default_factory=dict)
 
-    def simulate(self, number: int, rng: np.random.Generator, progress: Progress) -> Divergence | None:
+    def simulate(self, number: int, rng: np.random.Generator, progress: Progress) -> DivergedRun | None:
         """One run to the end, or until it diverges; or as it was kept."""
         if self.kept is not None and number in self.kept.rows:
             self._restore(number, self.kept.rows[number])
@@ -70,7 +70,7 @@ class Recorder:
                 self.records.write(number, places.start, recorded, count)
             if count < len(bounded):
                 self.horizon = min(self.horizon, int(group[count]))
-                return Divergence(number, done if count == 0 else int(group[count - 1]), int(group[count]))
+                return DivergedRun(number, done if count == 0 else int(group[count - 1]), int(group[count]))
             progress.advance(int(group[-1]) - done)
             done = int(group[-1])
         if self.kept is not None:
@@ -89,7 +89,7 @@ class Recorder:
                 observed.append({})
             observed[int(at)][which] = row[name]
 
-    def locate(self, where: Divergence, rng: np.random.Generator, start: Start) -> tuple[int, str]:
+    def locate(self, where: DivergedRun, rng: np.random.Generator, start: Start) -> tuple[int, str]:
         """Step and quantity of a divergence, by repeating the run (same seed, same samples) with ever closer stops."""
         before, after = where.before, where.after
         for _ in range(2):

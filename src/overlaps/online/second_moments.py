@@ -123,7 +123,7 @@ def advance(given, Q, A, keep, pull):  # pragma: no cover - compiled
     return len(pull)
 
 
-class Moments(NamedTuple):
+class SecondMoments(NamedTuple):
     """Second moments of the weights at steps: Q (stops, B, K, K), A (stops, B, K, M).
 
     reached: number of stops that were reached; diverged: the step by which the error had grown without bound, or None;
@@ -159,7 +159,7 @@ def second_moments(
     *,
     stretches: bool = True,
     budget: Budget | None = None,
-) -> Moments:
+) -> SecondMoments:
     """The moments at the steps `stops` from Q (B, K, K) and A (B, K, M); velocities start at zero.
 
     One unit at a constant rate without decay goes in `long_stretches` where the power of the noise is smooth, unless
@@ -168,7 +168,7 @@ def second_moments(
     (B, K, M), R, size = A.shape, update.rule.rows * A.shape[1], int(given.size)
     rows_Q, rows_A = np.zeros((B, R, R)), np.zeros((B, R, M))
     rows_Q[:, :K, :K], rows_A[:, :K] = Q, A
-    seen = Moments(np.empty((stops.size, B, K, K)), np.empty((stops.size, B, K, M)), stops.size, None)
+    seen = SecondMoments(np.empty((stops.size, B, K, K)), np.empty((stops.size, B, K, M)), stops.size, None)
     one, done = R == M == 1 and excess is None and bool(given.v[0] * given.u[0]), 0
     budget = budget or Budget()
     worth = stretches and M == 1 and excess is None and stops[-1] >= WORTH

@@ -44,7 +44,7 @@ class Sampler(NamedTuple):
     rows: Array
 
 
-class Task(NamedTuple):
+class Target(NamedTuple):
     """What a sample is made a loss of: teacher B (M, N) with readout u (M,), and the noise on its output."""
 
     B: Array

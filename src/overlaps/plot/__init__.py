@@ -1,2 +1,2 @@
 """What people look at: pictures of trajectories and comparisons (`curves`), of sweeps (`grid`), to hover over
-(`interactive`), in colours that all can tell apart (`palette`)."""
+(`interactive`), in colours that all readers can distinguish (`palette`)."""

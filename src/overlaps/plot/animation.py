@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ..interface import files
 from ..interface.checks import whole
 from ..interface.errors import InputError, unknown
-from .curves import Drawn, trajectory
+from .curves import TrajectoryLike, trajectory
 from .palette import COLOURS
 
 MOST = 120  # frames
@@ -92,7 +92,7 @@ class Animation:
         return f"Animation({self.words}: {len(self.frames)} frames; save it as .gif or .html)"
 
 
-def animate(result: Drawn, name: str, frames: int = 40, pause: int = 120) -> Animation:
+def animate(result: TrajectoryLike, name: str, frames: int = 40, pause: int = 120) -> Animation:
     """The entries of a variable as they move, at up to `frames` of the times that were recorded.
 
     Parameters
@@ -115,7 +115,9 @@ def animate(result: Drawn, name: str, frames: int = 40, pause: int = 120) -> Ani
     return Animation(drawn, tuple(times[some].tolist()), f"{name.replace('_', ' ')} along learning", pause)
 
 
-def _frame(result: Drawn, name: str, labels: list[str], values: NDArray[np.float64], time: float, place: int) -> bytes:
+def _frame(
+    result: TrajectoryLike, name: str, labels: list[str], values: NDArray[np.float64], time: float, place: int
+) -> bytes:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 

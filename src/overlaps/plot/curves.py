@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-class Drawn(Protocol):
+class TrajectoryLike(Protocol):
     """What is needed of a trajectory to draw it."""
 
     @property
@@ -39,14 +39,14 @@ NAMED = 9  # entries of a variable that a legend names
 WIDTHS = {name: 2.5 if name == "micro" else 1.2 for name in LINES}
 
 
-def label(result: Drawn) -> str:
+def label(result: TrajectoryLike) -> str:
     """A trajectory in a legend."""
     if result.scale == "macro":
         return "macro (infinite size)"
     return f"{result.scale}, N = {result.size}, {result.runs} run{'s' * (result.runs > 1)}"
 
 
-def trajectory(result: Drawn, name: str, ax: Axes | None = None, **style: Any) -> Axes:
+def trajectory(result: TrajectoryLike, name: str, ax: Axes | None = None, **style: Any) -> Axes:
     """Mean over runs of a variable against time, all entries, with a band of one standard deviation.
 
     Where a theory has a standard error for other rows, the band is two of them about what is expected there.
@@ -106,7 +106,7 @@ def trajectory(result: Drawn, name: str, ax: Axes | None = None, **style: Any) -
     return ax
 
 
-def outcome(results: Mapping[str, Drawn], verdicts: Mapping[str, str]) -> Figure:
+def outcome(results: Mapping[str, TrajectoryLike], verdicts: Mapping[str, str]) -> Figure:
     """Error and overlaps of all scales against time; one colour per entry, one line style per scale."""
     from matplotlib.lines import Line2D
 

@@ -62,10 +62,10 @@ def fields_of(data: xr.Dataset) -> list[str]:
     return [str(dim) for dim in data["status"].dims if dim not in ("seed", "scale")]
 
 
-class Line(NamedTuple):
+class SweepLine(NamedTuple):
     """A line of a sweep: where it is (points,), its mean, and its deviation over seeds and runs or nothing.
 
-    level: the value of the field that tells lines apart, `order` its place; `names` say level and scale in words.
+    level: the value of the field that the colour stands for, `order` its place; `names` say level and scale in words.
     """
 
     x: Any
@@ -78,7 +78,7 @@ class Line(NamedTuple):
     names: str
 
 
-def lines(data: xr.Dataset, x: str, y: str, color: str | None) -> list[Line]:
+def lines(data: xr.Dataset, x: str, y: str, color: str | None) -> list[SweepLine]:
     """All lines of variable `y` against `x`, one for each value of `color` and each scale."""
     values = _variable(data, y)
     along = [*fields_of(data), *(str(d) for d in values.dims if d in ("time", "observed", "knot"))]
@@ -88,7 +88,7 @@ def lines(data: xr.Dataset, x: str, y: str, color: str | None) -> list[Line]:
     values = _reduced(data, values, {x, color, "scale"})
     scales = values["scale"].values.tolist() if "scale" in values.dims else [None]
     levels = [None] if color in (None, "scale") else values[str(color)].values.tolist()
-    found: list[Line] = []
+    found: list[SweepLine] = []
     for number, scale in enumerate(scales):
         of_scale = values if scale is None else values.sel(scale=scale)
         for i, level in enumerate(levels):
@@ -97,19 +97,19 @@ def lines(data: xr.Dataset, x: str, y: str, color: str | None) -> list[Line]:
             known = np.isfinite(mean)
             if not known.any():
                 continue
-            told = [str(word) for word in (None if level is None else f"{color} = {_told(level)}", scale) if word]
+            words = [str(word) for word in (None if level is None else f"{color} = {_in_words(level)}", scale) if word]
             spread = None
             if rest and line.sizes.get("seed", 1) * line.sizes.get("run", 1) > 1:
                 spread = line.std(rest, ddof=1).values[known]
             at = positions(data[x])[known]
-            found.append(Line(at, mean[known], spread, level, i, scale, number, ", ".join(told)))
+            found.append(SweepLine(at, mean[known], spread, level, i, scale, number, ", ".join(words)))
     return found
 
 
 def _lines(data: xr.Dataset, x: str, y: str, color: str | None, ax: Axes) -> None:
     drawn = lines(data, x, y, color)
     levels = [] if color in (None, "scale") else data[str(color)].values.tolist()
-    shades = _shades(levels)  # a field of numbers is one range of colours, names are told apart
+    shades = _shades(levels)  # a field of numbers is one range of colours, names have a colour each
     for line in drawn:
         shade = shades[line.order] if levels else COLOURS[line.scale_order % len(COLOURS)]
         style = STYLES.get(str(line.scale), "-")
@@ -258,12 +258,12 @@ def axis_name(points: xr.DataArray) -> str:
     return f"{name} ({points.attrs['units']})" if "units" in points.attrs else name
 
 
-def _told(level: Any) -> str:
+def _in_words(level: Any) -> str:
     return f"{level:.4g}" if isinstance(level, float) else str(level)
 
 
 def is_range(levels: list[Any]) -> bool:
-    """Whether levels are so many numbers that they are one range of colours, and not told apart by names."""
+    """Whether levels are so many numbers that they are one range of colours, and do not have a colour each."""
     return len(levels) > 4 and all(isinstance(level, (int, float)) for level in levels)
 
 

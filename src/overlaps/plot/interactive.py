@@ -2,7 +2,7 @@
 
 Figures take values that any result has (datasets, arrays), so that what was loaded from a file is drawn like what was
 just computed. All are made on a light or a dark page with the colours of `palette`; scales differ by line style, so
-that nothing is told by colour alone.
+that nothing depends on colour alone.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..interface.errors import MissingExtraError, unknown
 from . import grid
-from .curves import LABELS, Drawn, label
+from .curves import LABELS, TrajectoryLike, label
 from .log_axes import label_plotly
 from .palette import theme, translucent
 
@@ -73,7 +73,10 @@ def blank(title: str = "", *, dark: bool = False, height: int = HEIGHT) -> Figur
 
 
 def trajectory(
-    results: Drawn | Mapping[str, Drawn] | Sequence[Drawn], name: str = "error", *, dark: bool = False
+    results: TrajectoryLike | Mapping[str, TrajectoryLike] | Sequence[TrajectoryLike],
+    name: str = "error",
+    *,
+    dark: bool = False,
 ) -> Figure:
     """A variable of one trajectory or of several against time: means over runs, bands of one standard deviation.
 
@@ -92,7 +95,7 @@ def trajectory(
         shown = thinned(time, logarithmic=wide)
         positive = positive and bool((values.mean(0)[shown] > 0).all())
         for i, entry in enumerate(entries):
-            # entries are told apart by colour; a variable of one entry has colours left for the results
+            # entries differ by colour; a variable of one entry has colours left for the results
             shade = colours.colours[(i if len(entries) > 1 else number) % len(colours.colours)]
             words = f"{name}{list(entry)}, {result.scale}" if len(entries) > 1 else label(result)
             line = {"color": shade, "dash": DASHES.get(result.scale, "solid"), "width": 2}
@@ -103,7 +106,9 @@ def trajectory(
     return label_plotly(figure)
 
 
-def together(theory: Drawn, simulation: Drawn, words: str, name: str = "error", *, dark: bool = False) -> Figure:
+def together(
+    theory: TrajectoryLike, simulation: TrajectoryLike, words: str, name: str = "error", *, dark: bool = False
+) -> Figure:
     """A variable of two trajectories that were compared, laid over each other; `words` is the verdict."""
     both = trajectory([theory, simulation], name, dark=dark)
     both.update_layout(title_text=f"{theory.scale} against {simulation.scale}: {words}", margin_t=50)
@@ -111,7 +116,7 @@ def together(theory: Drawn, simulation: Drawn, words: str, name: str = "error", 
 
 
 def comparison(
-    theory: Drawn, simulation: Drawn, table: xr.Dataset, words: str, *, dark: bool = False
+    theory: TrajectoryLike, simulation: TrajectoryLike, table: xr.Dataset, words: str, *, dark: bool = False
 ) -> tuple[Figure, Figure]:
     """Two figures of a comparison: the errors laid over each other, and z at every point that was compared.
 
@@ -164,9 +169,9 @@ def forecast_of_rows(curves: xr.Dataset, summary: Mapping[str, Any], *, dark: bo
         )  # fmt: skip
     learning.update_layout(xaxis_title="samples", yaxis_title="error", xaxis_type="log", yaxis_type="log")
     schedule = blank("learning rate", dark=dark)
-    told, rates = summary["schedule"]["samples"], summary["schedule"]["rates"]
+    samples, rates = summary["schedule"]["samples"], summary["schedule"]["rates"]
     line = {"color": colours.colours[1], "width": 2}
-    schedule.add_scatter(x=told, y=rates, name="best schedule", mode="lines+markers", line=line)
+    schedule.add_scatter(x=samples, y=rates, name="best schedule", mode="lines+markers", line=line)
     constant = {"color": colours.colours[0], "dash": "dash"}
     schedule.add_hline(y=summary["best_constant_rate"], line=constant, annotation_text="best constant")
     schedule.update_layout(xaxis_title="samples", yaxis_title="rate")
@@ -278,11 +283,11 @@ def _shades(levels: Sequence[float]) -> list[str]:
 
 def _add_bar(figure: Figure, levels: Sequence[float], name: str) -> None:
     """What the colours of the lines mean, beside them."""
-    values, told = _share(levels), np.linspace(0, len(levels) - 1, min(len(levels), 6)).round().astype(int)
+    values, marked = _share(levels), np.linspace(0, len(levels) - 1, min(len(levels), 6)).round().astype(int)
     bar = {
         "title": {"text": name.replace("_", " ")},
-        "tickvals": values[told].tolist(),
-        "ticktext": [f"{levels[i]:.3g}" for i in told],
+        "tickvals": values[marked].tolist(),
+        "ticktext": [f"{levels[i]:.3g}" for i in marked],
     }
     figure.add_scatter(
         x=[None], y=[None], mode="markers", showlegend=False, hoverinfo="skip",
@@ -414,7 +419,7 @@ def thinned(x: Array, *, logarithmic: bool) -> NDArray[np.intp]:
     return known[np.unique(np.searchsorted(at, np.linspace(at[0], at[-1], MOST)).clip(0, known.size - 1))]
 
 
-def _series(result: Drawn, name: str) -> tuple[Array, Array, list[tuple[int, ...]]]:
+def _series(result: TrajectoryLike, name: str) -> tuple[Array, Array, list[tuple[int, ...]]]:
     """Times, values (run, time, entries) and the entries of a variable that evolves."""
     along = {str(n): [d for d in ("time", "observed") if d in v.dims] for n, v in result.data.data_vars.items()}
     names = [n for n, dims in along.items() if dims]
@@ -431,7 +436,7 @@ def _is_wide(time: Array) -> bool:
     return bool(late.size > 1 and late.max() / late.min() > WIDE)
 
 
-def _scale_axes(figure: Figure, result: Drawn, name: str, *, wide: bool, positive: bool) -> None:
+def _scale_axes(figure: Figure, result: TrajectoryLike, name: str, *, wide: bool, positive: bool) -> None:
     units = result.data["time"].attrs["units"]
     figure.update_layout(
         xaxis_title=f"time ({units})",

@@ -25,9 +25,9 @@ def card(text: str, draw: Callable[[Any], object] | None = None, *, describe: st
     describe: the picture in words, for those who do not see it.
     """
     short = text if len(text) <= LONGEST else text[:LONGEST].rsplit("\n", 1)[0] + "\n  ..."
-    told = f'<pre style="margin:0;white-space:pre-wrap;max-width:44em">{html.escape(short)}</pre>'
+    described = f'<pre style="margin:0;white-space:pre-wrap;max-width:44em">{html.escape(short)}</pre>'
     shown = "" if draw is None else picture(draw, describe)
-    return f'<div style="{STYLE}">{told}{shown}</div>'
+    return f'<div style="{STYLE}">{described}{shown}</div>'
 
 
 def picture(draw: Callable[[Any], object], describe: str) -> str:

@@ -1,4 +1,4 @@
-"""Colours that are told apart by people who see colours differently, for pictures on paper and on the screen alike.
+"""Colours that people who see colours differently can distinguish, for pictures on paper and on the screen alike.
 
 The seven colours after black of Okabe and Ito, *Color universal design* (2008), without their yellow, which cannot be
 read on white; every line has a style besides. On a dark page they are lightened so that contrast stays above 3 : 1.

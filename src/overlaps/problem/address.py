@@ -109,6 +109,6 @@ def _code(code: types.CodeType) -> Iterator[bytes]:
 
 
 def _names(code: types.CodeType) -> list[str]:
-    """Names that code, and the code within it, may look up outside of itself."""
+    """Names that code, and the code within it, may read from outside of itself."""
     inner = [name for constant in code.co_consts if isinstance(constant, types.CodeType) for name in _names(constant)]
     return sorted({*code.co_names, *inner})

@@ -3,7 +3,7 @@
 Where cells have different times, the dataset has all of them; where they have different numbers of units, levels or
 runs, the largest. What a cell does not have is missing, NaN among numbers and empty among names; `status` and `reason`
 say of each cell what came of it. Stated errors of a variable are in one of its own, such as `error_accuracy`. A
-dataset that is large is on disk, and read when it is looked at.
+large dataset is on disk, and its values are read when they are used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import numpy as np
 import xarray as xr
 
 from .. import __version__
-from ..interface.packed import Parts, parts
+from ..interface.packed import DatasetParts, parts
 from .cell import PENDING
 from .grid import Grid
 
@@ -131,10 +131,10 @@ class _Cells:
 
     def __init__(self, addresses: Mapping[Index, str], content: Callable[[str], bytes | None]) -> None:
         self.addresses, self.content = addresses, content
-        self.held: dict[str, Parts | None] = {}
+        self.held: dict[str, DatasetParts | None] = {}
         self.bytes = 0
 
-    def all(self) -> Iterator[tuple[Index, Parts | None]]:
+    def all(self) -> Iterator[tuple[Index, DatasetParts | None]]:
         """Each place and its cell; one that was not there the first time is not there the second time either."""
         for index, address in self.addresses.items():
             if address in self.held:
@@ -164,7 +164,7 @@ class _Shape:
         self.counts: dict[str, int] = {}
         self.cells = 0
 
-    def add(self, cell: Parts) -> None:
+    def add(self, cell: DatasetParts) -> None:
         """Make room for a cell."""
         self.cells += 1
         for name, dims in cell.dims.items():
@@ -229,7 +229,7 @@ class _Shape:
             return np.full(shape, fill, kind)
         return _on_disk(folder, kind, shape, fill)
 
-    def write(self, into: Values, index: Index, name: str, cell: Parts) -> None:
+    def write(self, into: Values, index: Index, name: str, cell: DatasetParts) -> None:
         """Put a variable of a cell into its place."""
         values, dims = cell.values[name], cell.dims[name]
         if not self.ragged.intersection(dims):
@@ -237,7 +237,7 @@ class _Shape:
             return
         into[index][np.ix_(*(self._places(dim, n, cell) for dim, n in zip(dims, values.shape, strict=True)))] = values
 
-    def _places(self, dim: str, length: int, cell: Parts) -> Values:
+    def _places(self, dim: str, length: int, cell: DatasetParts) -> Values:
         if dim not in self.points or dim not in cell.values:
             return np.arange(length)
         points, own = self.points[dim], cell.values[dim]

@@ -18,7 +18,7 @@ from ..interface.packed import attributes, unpack
 from ..trajectory.dataset import Trajectory, from_dataset
 from .assembly import Index, Layout, assemble
 from .cell import ERROR, FAILED, KEPT, PENDING, REFUSED, Cell, Outcome, compute
-from .store import Kept, Store
+from .store import CellStore, Store
 from .workers import Died, Workers, in_turn, one_core
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class Sweep:
     folder: of the store, or None.
     """
 
-    def __init__(self, layout: Layout, cells: dict[Index, Cell | str], store: Kept) -> None:
+    def __init__(self, layout: Layout, cells: dict[Index, Cell | str], store: CellStore) -> None:
         self.layout, self.store = layout, store
         self.seeds, self.scales = layout.seeds, layout.scales
         self.folder = store.folder if isinstance(store, Store) else None
@@ -135,12 +135,12 @@ class Sweep:
     @property
     def reasons(self) -> dict[str, int]:
         """Why cells were refused, failed or went wrong, and how many; the most frequent first."""
-        told: Counter[str] = Counter()
+        counts: Counter[str] = Counter()
         for name in self._addresses.values():
             status = self._status[name]
             if status in (REFUSED, FAILED, ERROR):
-                told[f"{status}: {self._reasons[name]}"] += 1
-        return dict(told.most_common())
+                counts[f"{status}: {self._reasons[name]}"] += 1
+        return dict(counts.most_common())
 
     @checked
     def plot(
@@ -153,7 +153,7 @@ class Sweep:
         ----------
         x: a field of the grid, or ``"time"``.
         y: a variable, for lines with a band of one standard deviation; or a second field, for a map.
-        color: the field that tells lines apart; of a map the variable that is drawn, ``"error"`` by default, or
+        color: the field whose values have a line each; of a map the variable that is drawn, ``"error"`` by default, or
             ``"status"`` for where cells were done, refused or diverged.
         at: values at which other dimensions are taken, such as ``{"time": 5, "scale": "meso"}``; the last time is taken
             by default, and in a map the first scale.

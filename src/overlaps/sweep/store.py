@@ -46,7 +46,7 @@ ABOUT = (
 )
 
 
-class Kept(Protocol):
+class CellStore(Protocol):
     """Where cells are kept."""
 
     def has(self, address: str) -> bool: ...
@@ -120,7 +120,7 @@ class Store:
         return self.path(address).is_file()
 
     def get(self, address: str) -> bytes | None:
-        """What was kept; None where there is nothing, or what there is was damaged, which is told and set aside."""
+        """The content of a cell, or None. A damaged file causes a warning, is set aside, and counts as none."""
         path = self.path(address)
         if not path.is_file():
             return None
@@ -209,8 +209,8 @@ class Contents(NamedTuple):
     damaged: list[Path]
 
     def __repr__(self) -> str:
-        told = ", ".join(f"{count} {status}" for status, count in sorted(self.counts.items())) or "none"
-        lines = [f"store {self.folder}: {sum(self.counts.values())} cells ({told}), {self.size / 1e6:.3g} MB"]
+        counts = ", ".join(f"{count} {status}" for status, count in sorted(self.counts.items())) or "none"
+        lines = [f"store {self.folder}: {sum(self.counts.values())} cells ({counts}), {self.size / 1e6:.3g} MB"]
         if self.damaged:
             lines.append(f"damaged: {len(self.damaged)}, set aside; they are computed again when they are asked for")
             lines += (f"  {path}" for path in self.damaged)

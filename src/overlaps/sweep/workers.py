@@ -3,7 +3,7 @@
 All of them are executors of `concurrent.futures`, so there is one loop for all: cells are handed out a few at a time,
 and what comes of them goes to the store from here; workers need no disk of their own. A worker that dies takes the
 cells with it that were handed out, and these are handed out again: one by one, so that a cell which kills its process
-is told from those that were only near it, and given up after `DEATHS`.
+is distinguished from those that only shared the process, and given up after `DEATHS`.
 
 >>> doubled = in_turn([1, 2, 3], lambda x: 2 * x, Here())
 >>> sorted(doubled)
@@ -89,10 +89,10 @@ class Processes:
         try:
             with without_interrupts():  # a process may be started here
                 return self._pool.submit(work, job)
-        except BrokenProcessPool as death:  # of a worker with nothing to do; told like that of one at work
-            told: Future[Any] = Future()
-            told.set_exception(death)
-            return told
+        except BrokenProcessPool as death:  # of an idle worker; reported like that of a busy one
+            failed: Future[Any] = Future()
+            failed.set_exception(death)
+            return failed
 
     def restart(self) -> None:
         """New processes in the place of all."""

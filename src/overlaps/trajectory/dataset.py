@@ -162,8 +162,8 @@ class Trajectory:
             lines.append(f"  accuracy: {measured}; averages: {a['averages']}{named}")
             if "resamples" in a:
                 fresh, error = (float(d[f"error_{name}"][0, -1]) for name in ("fresh", "standard_error"))
-                told = f"{fresh:.4g} ± {error:.1g} (standard error at the end, {a['resamples']} resamples)"
-                lines.append(f"  on other rows of the same population: error {told}")
+                stated = f"{fresh:.4g} ± {error:.1g} (standard error at the end, {a['resamples']} resamples)"
+                lines.append(f"  on other rows of the same population: error {stated}")
         elif self.runs > 1:
             spread = float(d["error"].isel(time=-1).std("run", ddof=1))
             quadrature = self.accuracy("error")
@@ -255,8 +255,8 @@ class Trajectory:
 def load(path: str | os.PathLike[str]) -> Trajectory:
     """Read back a trajectory written by `Trajectory.save`.
 
-    A file that is not what was written is a `DamagedFileError`; versions before 0.2 wrote no checksum, of which a
-    warning tells.
+    A file that is not what was written is a `DamagedFileError`. Versions before 0.2 wrote no checksum; a warning says
+    that their files cannot be checked.
     """
     data, vouched = files.read_dataset("load", path)
     if not {"scale", "spec", "size"} <= data.attrs.keys() or "start_Q" not in data:

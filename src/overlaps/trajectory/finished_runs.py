@@ -3,8 +3,8 @@
     <folder>/<job>/<first run>-<count>-<letters>.npz      =  packed arrays of some runs ‖ seal
 
 A job is what decides the runs: problem, start, seed, scale, times and options, but not how many there are, since run i
-has random numbers of its own. Files are written about once a second, whole or not at all; a damaged one is told and
-removed, and its runs are done again.
+has random numbers of its own. Files are written about once a second, whole or not at all; a damaged
+file causes a warning and is removed, and its runs are done again.
 
 >>> import numpy as np, tempfile
 >>> with tempfile.TemporaryDirectory() as folder:

@@ -18,7 +18,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Points:
+class ComparedPoints:
     """Columns of a trajectory.
 
     Attributes
@@ -33,7 +33,7 @@ class Points:
     entry: NDArray[np.str_]
 
 
-def points(result: Trajectory) -> Points:
+def points(result: Trajectory) -> ComparedPoints:
     """All points of the variables that are compared between scales."""
     columns: list[Array] = []
     variable: list[str] = []
@@ -48,7 +48,7 @@ def points(result: Trajectory) -> Points:
             variable += [name] * result.time.size
             time += result.time.tolist()
             entry += [str(list(index)) if index else ""] * result.time.size
-    return Points(np.concatenate(columns, axis=1), np.array(variable), np.array(time), np.array(entry))
+    return ComparedPoints(np.concatenate(columns, axis=1), np.array(variable), np.array(time), np.array(entry))
 
 
 def holm(p: Array) -> Array:

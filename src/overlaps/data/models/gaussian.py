@@ -16,7 +16,7 @@ class GaussianInputs(Levels, Centred):
     """
 
     spectrum: Spectrum | PowerLaw | Isotropic = field(default_factory=Isotropic)
-    in_words = "Gaussian"  # the spectrum is told of elsewhere
+    in_words = "Gaussian"  # results describe the spectrum separately
 
 
 def examples() -> tuple[GaussianInputs, ...]:

@@ -221,7 +221,7 @@ class HiddenManifold(Shared):
             return s, realised.dimensions / realised.N
         if self.latent_ratio is None:
             raise InputError(
-                f"latent_dim: D = {self.latent_dim} alone does not tell what infinite size is; give latent_ratio= "
+                f"latent_dim: D = {self.latent_dim} alone does not say what infinite size is; give latent_ratio= "
                 "(D/N), or a start that has a size"
             )
         return matrices.limit(str(self.features), self.latent_ratio)

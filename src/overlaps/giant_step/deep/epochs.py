@@ -1,7 +1,7 @@
 """Epochs of independent runs in turn, so that what came before a divergence is there for all runs.
 
 What `train_pair` and `train_metric` share: runs with random numbers of their own, images as networks take them, outputs
-in chunks, and the walk over epochs. A state is measured before training, at epoch 0, and after every epoch.
+in chunks, and the loop over epochs. A state is measured before training, at epoch 0, and after every epoch.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def read_folder(path: str | os.PathLike[str], size: int = 32, *, progress: bool 
 
     Parameters
     ----------
-    path: the folder. Files of any format known to Pillow, at any depth in a sub-folder; hidden files are not looked at.
+    path: the folder. Files of any format known to Pillow, at any depth in a sub-folder; hidden files are ignored.
     size: height and width in pixels.
     progress: show a bar on a terminal.
     """
@@ -203,7 +203,7 @@ def folder(name: str, path: str | os.PathLike[str]) -> Path:
     try:
         there = root.is_dir()
     except OSError as error:  # a name that is too long
-        raise InputError(f"{name}: cannot look for the folder {shown(root)} ({error.strerror})") from None
+        raise InputError(f"{name}: cannot open the folder {shown(root)} ({error.strerror})") from None
     if not there:
         raise InputError(
             f"{name}: expected a folder, got {root}, which is {'a file' if root.exists() else 'not there'}"
@@ -219,7 +219,7 @@ def read_files(
     *,
     progress: bool,
 ) -> Images:
-    """Images of the files (path, class); what cannot be read joins `skipped`, which is told in a warning.
+    """Images of the files (path, class); what cannot be read joins `skipped`, which a warning lists.
 
     Classes without a readable image are left out.
     """

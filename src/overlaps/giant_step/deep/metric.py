@@ -6,10 +6,10 @@ has a weight p_c (d,). The normalised softmax loss of an image of class y is, wi
     −log [ exp(cos(x, p_y)/T) / Σ_c exp(cos(x, p_c)/T) ],   T = 0.05
 
 (A. Zhai and H.-Y. Wu, Classification is a strong baseline for deep metric learning, BMVC (2019)). It is lowered by SGD
-with momentum 0.9 on batches of a few classes with a few images of each. After every epoch unseen images look for their
-nearest others by the cosine: Recall@k of all of them, and class by class Recall@1 and the alignment of x, |x|² = d.
-Over the classes of a run these two have a Pearson correlation with a two-sided p-value; p-values of the runs are
-combined by Fisher's method (`overlaps.giant_step.scores`).
+with momentum 0.9 on batches of a few classes with a few images of each. After every epoch the nearest neighbours of
+unseen images are found by the cosine: Recall@k of all of them, and class by class Recall@1 and the alignment of x,
+|x|² = d. Over the classes of a run these two have a Pearson correlation with a two-sided p-value; p-values of the runs
+are combined by Fisher's method (`overlaps.giant_step.scores`).
 """
 
 from __future__ import annotations

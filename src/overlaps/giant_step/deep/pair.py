@@ -57,7 +57,7 @@ SCORES = ("similarity", "alignment", "elasticity")
 
 @dataclass(frozen=True, eq=False)
 class PairTraining:
-    """What was measured while networks learned to tell two classes apart.
+    """What was measured while networks learned to distinguish two classes.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Theory of many passes: the mean of the weights is exact, their variance falls apart into modes.
+"""Theory of many passes: the mean of the weights is exact, their variance is a sum over modes.
 
 Rows drawn with replacement from a training set are fresh samples of it, so that with its covariance C = U Λ Uᵀ, its
 best linear map θ̂ and what that leaves, σ̂², in place of those of a population, second moments along the eigenvectors
@@ -36,7 +36,7 @@ from ...trajectory.refinement import Goal, Stated, refined
 from ..exact_mean import check_finished, rounding
 from ..long_stretches import constant_pull, drift
 from ..recording import Stops
-from ..second_moments import CHUNK, WORK, Linear, Moments, row_matrices, second_moments
+from ..second_moments import CHUNK, WORK, Linear, SecondMoments, row_matrices, second_moments
 from .training_set import TrainingSet, training_set
 
 Array = NDArray[np.float64]
@@ -153,7 +153,7 @@ class _Passes:
         assert found is not None
         return found, seen.missed
 
-    def _stated(self, seen: Moments, means: Array, stops: Stops, count: int) -> Stated:
+    def _stated(self, seen: SecondMoments, means: Array, stops: Stops, count: int) -> Stated:
         problem, start, rows, v, B = self.problem, self.start, self.set, self.start.v, self.start.teacher
         data: Any = problem.data
         assert B is not None
