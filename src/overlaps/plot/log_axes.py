@@ -1,8 +1,7 @@
 """Labels of logarithmic axes: decades, and where there are few of them 2 and 5 as well; all of one size.
 
->>> import numpy as np
->>> ticks(0.02, 0.7), ticks(1.0, 1e5)
-({'dtick': 'D2', 'tickformat': '~g'}, {'dtick': 1, 'exponentformat': 'power'})
+>>> ticks(0.02, 0.7), ticks(1e-6, 10.0)
+({'dtick': 'D2', 'tickformat': '~g'}, {'dtick': 2, 'exponentformat': 'power'})
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ PLAIN = 1e-4, 1e5  # numbers between these are written out
 
 def ticks(low: float, high: float) -> dict[str, Any]:
     """Labels of an axis of Plotly that goes from `low` to `high`, both above zero."""
-    decades = math.log10(high / low)
+    decades, plain = math.log10(high / low), low >= PLAIN[0] and high <= PLAIN[1]
     if decades <= FEW:
-        return {"dtick": "D2", "tickformat": "~g" if low >= PLAIN[0] and high <= PLAIN[1] else ".1~e"}
-    return {"dtick": math.ceil(decades / MANY), "exponentformat": "power"}
+        return {"dtick": "D2", "tickformat": "~g" if plain else ".1~e"}
+    return {"dtick": math.ceil(decades / MANY), **({"tickformat": "~g"} if plain else {"exponentformat": "power"})}
 
 
 def label_plotly(figure: Figure) -> Figure:
