@@ -313,3 +313,19 @@ def test_any_setting_and_class_is_finite_or_refused(kind, distance, inputs, samp
     except ov.InputError:
         return
     assert all(np.all(np.isfinite(value)) for value in found)
+
+
+def test_how_unequal_variances_are():
+    """Zero for equal variances, also of points, which have unequal ones by chance; a matrix is as its diagonal."""
+    mean, variances = np.zeros(5), np.array([4.0, 1.0, 1.0, 1.0, 1.0])
+    assert UnseenClass(mean, 2.5).concentration == 0
+    assert UnseenClass(mean, np.full(5, 2.5)).concentration == pytest.approx(0, abs=1e-15)
+    for covariance in (variances, np.diag(variances)):
+        assert UnseenClass(mean, covariance).concentration == pytest.approx(20 / 64 - 1 / 5)
+    for each in (UnseenClass(mean, variances), UnseenClass(mean, 2.5), UnseenClass(mean), UnseenClass(mean + 0.3)):
+        assert each.trace == pytest.approx(np.trace(each.apply(np.eye(5))))
+    rng = np.random.default_rng(8)
+    drawn = np.array([UnseenClass.from_points(rng.standard_normal((100, 50))).concentration for _ in range(40)])
+    # of order 1/(m d) is left, where one draw of m = 100 points has 1/m of noise
+    assert abs(drawn.mean()) < 6 * drawn.std(ddof=1) / math.sqrt(40) + 1 / 5000
+    assert drawn.std(ddof=1) < 1 / 1000
