@@ -371,7 +371,7 @@ def _rates(plan: TrainingPlan, samples: int, size: int) -> Array:
 
 
 def _spread(trust: Trust) -> float:
-    """Standard deviation of single runs at the best rate, at the end, relative to their mean; infinite if any diverge."""
+    """Standard deviation of runs at the best rate at the end, relative to their mean; infinite if any diverges."""
     at = int(np.argmin(np.abs(trust.rates - trust.best)))
     if trust.diverged[at]:
         return np.inf
