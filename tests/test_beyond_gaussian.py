@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -77,12 +78,12 @@ def test_a_forecast_of_classes(tmp_path: Path) -> None:
     """Of Gaussian classes, where it holds; everything is written."""
     rows, y = classes()
     found = ov.forecast(ov.Samples(rows, y), loss="cross-entropy", runs=8, progress=False)
-    assert found.within < 0.12 and found.rate in found.rates and np.isfinite(found.ends).sum() >= 2
+    assert found.trust.within < 0.12 and found.rate in found.rates and np.isfinite(found.ends).sum() >= 2
     end = found.theory.data.isel(run=0, time=-1)
     assert abs(float(end["misclassified"]) - found.runs.data["misclassified"].values[:, -1].mean()) < 0.03
     summary = found.summary()
     assert summary["classes"] == ["0", "1", "2"] and len(summary["confusion"]) == 3
-    assert found.words in repr(found)
+    assert found.trust.words in repr(found)
     paths = found.write(tmp_path)
     assert json.loads(paths["summary"].read_text())["samples"] == 800
     assert ov.load(paths["data"]).data["confusion"].shape[-2:] == (3, 3)
@@ -102,6 +103,65 @@ def test_the_choice_is_explicit() -> None:
         ov.forecast(ov.Samples(rows, y), loss=bad, progress=False)
 
 
+def test_random_labels_are_not_trusted() -> None:
+    """Fewer rows than two for each column: what is learned of them is nothing on rows held out."""
+    rng = np.random.default_rng(0)
+    rows, labels = rng.standard_normal((90, 50)), rng.integers(0, 2, 90)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of few rows
+        found = ov.forecast(ov.Samples(rows, labels), loss="logistic", progress=False)
+    trust = found.trust
+    assert not trust.trusted and trust.within < 0.1  # trainings on the rows are as foretold
+    assert trust.held_loss.measured > 1.3 * trust.held_loss.foretold
+    assert trust.held_wrong.measured == pytest.approx(0.5, abs=0.1) and trust.held_wrong.foretold < 0.35
+    assert "do not trust it: rows held out have loss" in trust.words
+    assert "too few rows, 0.9 for each column and class" in trust.words
+    assert found.summary()["within"] is None
+
+
+def test_bright_and_dark_classes_are_not_trusted() -> None:
+    """The loss is within a tenth, the 0-1 error is half of what is foretold, and the fourth moments say why."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((2000, 20)) * np.exp(1.2 * rng.standard_normal((2000, 1)))
+    labels = rows @ rng.standard_normal(20) + 0.5 * rng.standard_normal(2000) > 0
+    trust = ov.forecast(ov.Samples(rows, labels), loss="logistic", runs=20, progress=False).trust
+    assert not trust.trusted and trust.wrong.measured < 0.6 * trust.wrong.foretold
+    assert "trainings on the rows have 0-1 error" in trust.words and "bright and dark" in trust.words
+    lengths = [np.square(rows[labels == k] - rows[labels == k].mean(0)).sum(1) for k in (False, True)]
+    squares = sum(x.size * x.mean() ** 2 for x in lengths)
+    assert trust.fourth == pytest.approx(sum(np.sum(x**2) for x in lengths) / squares, rel=1e-9)
+    assert 1 + 2 / 20 <= trust.gaussian < 1.5  # the least is that of isotropic Gaussians
+
+
+def test_one_of_a_thousand() -> None:
+    """The best rate is the smallest there is, which is said, and so is what a constant guess would do."""
+    rng = np.random.default_rng(0)
+    rows, labels = rng.standard_normal((6000, 20)), np.arange(6000) < 6
+    rows[labels] += 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = ov.forecast(ov.Samples(rows, labels), loss="logistic", runs=4, progress=False)
+    assert found.constant_guess == pytest.approx(0.001)
+    assert "always guessing the largest class misclassifies 0.001" in repr(found)
+    assert "the smallest that was tried" in repr(found) and found.rates[0] < 0.01
+    assert found.summary()["misclassified_by_a_constant_guess"] == pytest.approx(0.001)
+
+
+def test_a_forecast_of_a_network() -> None:
+    """Three erf units on two Gaussian classes, which theory is made for."""
+    rng = np.random.default_rng(0)
+    labels = np.arange(1200) % 2
+    rows = rng.standard_normal((1200, 20))
+    rows[:, 0] += 2.0 * labels
+    student = ov.Committee(3, "erf", readout=[1.0, -0.8, 0.6])
+    found = ov.forecast(ov.Samples(rows, labels), student=student, runs=10, progress=False)
+    assert found.problem.student == student and str(found.problem.loss) == "square"
+    assert "student 3 x erf" in repr(found)
+    assert abs(found.trust.loss.deviation) < 0.1
+    with pytest.raises(ov.InputError, match="student: these labels are real numbers"):
+        ov.forecast(ov.Samples(rows, rows[:, 0] + rng.standard_normal(1200)), student=student, progress=False)
+
+
 def test_learn_with_classes(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
     rows, y = classes(300)
     np.savetxt(tmp_path / "rows.csv", np.column_stack([rows[:, :4], y == 0]), "%.6g", ",")
@@ -110,3 +170,9 @@ def test_learn_with_classes(tmp_path: Path, monkeypatch: Any, capsys: Any) -> No
     assert code == 0, err
     assert "hinge loss, on 300 rows of 4 columns in 2 classes" in out
     assert (tmp_path / "out" / "learn.json").exists()
+    arguments = ["--target", "4", "--out", str(tmp_path / "network"), "--activation", "relu"]
+    code, out, err = command(monkeypatch, capsys, "learn", str(tmp_path / "rows.csv"), *arguments)
+    assert code == 2 and "activation: it is that of a network" in err
+    code, out, err = command(monkeypatch, capsys, "learn", str(tmp_path / "rows.csv"), *arguments[:4], "--units", "2")
+    assert code == 0, err
+    assert "student 2 x erf, square loss, on 300 rows of 4 columns" in out

@@ -88,3 +88,11 @@ def test_few_rows_are_said_to_be() -> None:
     with pytest.warns(UserWarning, match="class True has 6 rows of 20 columns, so that its covariance is singular"):
         data = ov.GaussianClasses.from_rows(X, np.arange(60) < 6)
     assert np.linalg.matrix_rank(data.matrices[1]) == 5
+
+
+@pytest.mark.parametrize("name", ["means", "covariances"])
+def test_classes_whose_products_overflow_are_refused(name: str) -> None:
+    given = {"means": np.array([[1.0, 0.0], [0.0, 1.0]]), "covariances": np.array([np.eye(2), 2 * np.eye(2)])}
+    given[name] = 1e300 * given[name]
+    with pytest.raises(ov.InputError, match=rf"^{name}: [12]e\+300 overflows in products"):
+        ov.GaussianClasses(given["means"], given["covariances"])

@@ -125,6 +125,10 @@ def test_a_spec_of_labelled_rows_notices_other_labels(tmp_path: Path) -> None:
 BAD: dict[str, tuple[Any, str]] = {
     "lengths": (lambda: ov.Samples(X, Y[:-1]), r"^y: expected one label for each row, got 59 labels and 60 rows"),
     "constant": (lambda: ov.Samples(X, np.ones(60)), r"^y: all labels are 1, so there is nothing to learn"),
+    "constant to rounding": (
+        lambda: ov.Samples(X, 1 + 1e-14 * np.arange(60)),
+        r"^y: all labels are 1 up to rounding, so there is nothing to learn",
+    ),
     "one class": (lambda: ov.Samples(X, ["a"] * 60), r"^y: all labels are a, so"),
     "not a number": (lambda: ov.Samples(X, np.where(Y > 1, np.nan, Y)), r"^y: row \d+ \(counted from 0\) has .*nan"),
     "missing": (lambda: ov.Samples(X, ["a", None, "b"] * 20), r"^y: row 1 \(counted from 0\) has no label"),
@@ -175,6 +179,19 @@ def test_parquet_needs_pyarrow(tmp_path: Path) -> None:
             ov.Samples(path, target="price")
     else:
         assert ov.Samples(path, target="price") == ov.Samples(X[:, :2], Y)
+
+
+def test_a_column_that_codes_the_classes_is_worth_a_warning() -> None:
+    """Codes in another order than the classes, which no correlation shows; a column of two noisy values is none."""
+    rng = np.random.default_rng(0)
+    kinds = np.arange(300) % 3
+    rows = rng.standard_normal((300, 4))
+    codes = np.array([2.0, 0.0, 1.0])[kinds]
+    with pytest.warns(UserWarning, match=r"^target: column 4 \(counted from 0\) determines the labels"):
+        ov.Samples(np.column_stack([rows, codes]), kinds)
+    codes[:3] = codes[2::-1]
+    ov.Samples(np.column_stack([rows, codes]), kinds)  # warnings are errors here
+    ov.Samples(np.column_stack([rows, kinds > 0]), kinds + 0.1 * rng.standard_normal(300))
 
 
 def test_what_is_worth_a_warning() -> None:

@@ -202,17 +202,24 @@ def learn(
         str | None,
         typer.Option(help="Of classes: logistic, hinge or cross-entropy; otherwise linear regression on the labels."),
     ] = None,
+    units: Annotated[int | None, typer.Option(min=1, help="Of classes: hidden units of a two-layer network.")] = None,
+    activation: Annotated[str | None, typer.Option(help="Of its units: erf by default, or relu, tanh, ...")] = None,
 ) -> None:
     """Predict SGD on your labelled rows: learning curve, best rate and schedule, and how far to trust it."""
     from ..data import Samples
     from ..interface.checks import new_folder
+    from ..interface.errors import InputError
+    from ..network.architectures import Committee
     from ..plan.forecast import forecast
 
     if out.exists():
         new_folder("out", out)  # refused before a large file is read, and made only once there is something to keep
     column = int(target) if target.lstrip("-").isdigit() else target
     data: Any = Samples(file, target=column, standardise=standardise)
-    result: Any = forecast(data, loss=loss, samples=samples, seed=seed)  # type: ignore[call-overload]
+    if activation is not None and units is None:
+        raise InputError("activation: it is that of a network; say how many units it has")
+    student = None if units is None else Committee(units, "erf" if activation is None else activation)
+    result: Any = forecast(data, loss=loss, student=student, samples=samples, seed=seed)  # type: ignore[call-overload]
     print(result)
     for what, path in result.write(new_folder("out", out)).items():
         print(f"{what}: {path}")

@@ -26,6 +26,7 @@ from .columns import columns_of
 from .table import Source, numbers, source_path, stored
 
 Array = NDArray[np.float64]
+ROUNDING = 1e-12  # spread of labels, relative to the largest, that is rounding
 FEWEST = 5  # rows of a class
 CLASSES = 20  # values up to which whole numbers may be the numbers of classes
 
@@ -132,8 +133,9 @@ def encoded(labels: NDArray[Any]) -> Labels:
                 f"y: row {wrong[0]} (counted from 0) has the label {values[wrong[0]]}, expected finite numbers; leave "
                 "out such rows"
             )
-        if np.ptp(values) == 0:
-            raise InputError(f"y: all labels are {values[0]:g}, so there is nothing to learn")
+        if np.ptp(values) <= ROUNDING * np.abs(values).max():
+            same = f"are {values[0]:g}" + " up to rounding" * bool(np.ptp(values))
+            raise InputError(f"y: all labels {same}, so there is nothing to learn")
         kinds = np.unique(labels) if labels.dtype.kind in "iu" else labels[:0]
         if not 0 < kinds.size <= CLASSES:
             if np.abs(values).max() > 1e100:

@@ -1,7 +1,8 @@
 """What is worth a warning before anything is learned from labelled rows.
 
 - Columns of very different scales: those of large scale hold all the variance, the others are learned last or never.
-- A column that is the target: a correlation of one with the labels is no discovery.
+- A column that is the target: a correlation of one with the labels is no discovery; nor is a column of few values of
+  which each belongs to one class alone, as codes of the classes in another order.
 - Rows that stand in the table twice: held-out rows are then among those trained on.
 """
 
@@ -16,6 +17,8 @@ from .table import Source, blocks
 
 Array = NDArray[np.float64]
 SCALES = 100.0  # times the range of the median column, or its inverse for a tenth of the columns
+CODES = 20  # values of a column, beyond which it is not taken for codes of classes
+FIRST = 200  # rows that are looked at before all
 COLLINEAR = 0.9999  # correlation of a column with the labels
 
 
@@ -24,18 +27,22 @@ def warn_of_rows(source: Source, labels: Array, standardise: bool, level: int) -
 
     labels: (rows,), not constant.
     """
+    codes: list[dict[float, float] | None] = []
     low = high = shift = np.empty(0)
     sums = squares = products = np.empty(0)
     target, done, repeated = labels - labels.mean(), 0, 0
+    few = len(set(labels.tolist())) <= CODES
     seen: set[int] = set()
     for block in blocks(source):
         if done == 0:
             low, high, shift = block[0].copy(), block[0].copy(), block[0].copy()
             sums, squares, products = (np.zeros(block.shape[1]) for _ in range(3))
+            codes = [{} if few else None for _ in range(block.shape[1])]
         low, high = np.minimum(low, block.min(0)), np.maximum(high, block.max(0))
         here = labels[done : done + len(block)]
         for row, label in zip(block, here, strict=True):
             seen.add(hash((row.tobytes(), float(label))))
+        codes = [_codes(known, column, here) for known, column in zip(codes, block.T, strict=True)]
         done += len(block)
         repeated = done - len(seen)
         block = block - shift
@@ -54,6 +61,14 @@ def warn_of_rows(source: Source, labels: Array, standardise: bool, level: int) -
             "if it is the target, or made of it, leave it out of the features",
             stacklevel=level + 1,
         )
+    else:
+        decided = next((i for i, known in enumerate(codes) if known is not None and len(known) > 1), None)
+        if decided is not None:
+            warnings.warn(
+                f"target: column {decided} (counted from 0) determines the labels: each of its values belongs to one "
+                "of them alone; if it is the target, or made of it, leave it out of the features",
+                stacklevel=level + 1,
+            )
     ranges = (high - low)[varies]
     if not standardise and ranges.size > 1:
         middle = float(np.median(ranges))
@@ -70,3 +85,17 @@ def warn_of_rows(source: Source, labels: Array, standardise: bool, level: int) -
             "trained on: leave out the copies unless they are separate samples",
             stacklevel=level + 1,
         )
+
+
+def _codes(known: dict[float, float] | None, column: Array, labels: Array) -> dict[float, float] | None:
+    """The label of each value of a column, with those known before; None where a value has several, or for many."""
+    if known is None:
+        return None
+    for part in (slice(FIRST), slice(None)):  # which most columns do not pass
+        values, first = np.unique(column[part], return_index=True)
+        if values.size > CODES:
+            return None
+        for value, label in zip(values.tolist(), labels[part][first].tolist(), strict=True):
+            if (labels[part][column[part] == value] != label).any() or known.setdefault(value, label) != label:
+                return None
+    return known if len(known) <= CODES else None

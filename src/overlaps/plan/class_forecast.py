@@ -3,10 +3,10 @@
 Theory takes each class of the rows as a Gaussian with its mean and covariance (`overlaps.online.classified_rows`) and
 is solved for several constant rates, of which the one of least loss at the end is foretold in full. Then
 
-- trainings on the rows at that rate say how far to trust it: by how much their loss is off at any of the times;
+- trainings on the rows at that rate, and on four fifths of them, tested on the others, say how far to trust it
+  (`overlaps.plan.class_trust`);
 - `overlaps.beyond_gaussian` says from when on the network uses more than means and covariances of the classes, and of
-  clusters within them;
-- a training on four fifths of the rows, tested on the others, says what fresh rows would have.
+  clusters within them.
 
 >>> import numpy as np
 >>> import overlaps as ov
@@ -14,7 +14,7 @@ is solved for several constant rates, of which the one of least loss at the end 
 >>> kinds = np.array(["left", "right"])[np.arange(600) % 2]
 >>> rows = rng.standard_normal((600, 10)) + np.where(kinds == "left", -0.5, 0.5)[:, None]
 >>> found = ov.forecast(ov.Samples(rows, kinds), loss="logistic", progress=False)
->>> found.trusted, found.theory.data["misclassified"].values[0, -1] < 0.1
+>>> found.trust.trusted, found.theory.data["misclassified"].values[0, -1] < 0.1
 (True, np.True_)
 """
 
@@ -30,7 +30,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm.auto import tqdm
 
-from ..algorithms import MultiPass, OnlineSGD
+from ..algorithms import OnlineSGD
 from ..compare.beyond_gaussian import BeyondGaussian, beyond_gaussian
 from ..data import Samples
 from ..interface import files
@@ -41,17 +41,18 @@ from ..problem.start import Start, draw
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
 from ..trajectory.scales import solve, train
+from .class_trust import ClassTrust, measure_trust
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
-RATES = np.geomspace(0.05, 5.0, 7)  # that are tried
+RATES = np.geomspace(0.05, 5.0, 7)  # that are tried at first
+FURTHER = 4  # more of them, where the best is at an edge
 ROUGH = 0.05  # accuracy of theory in the search for the best of them
 POINTS = 16  # of a learning curve
 RUNS, WORK = (6, 60), 3e7  # trainings, of large sets and of small ones, and steps × columns of all of them
-LARGEST = 0.1  # deviation beyond which theory is not to be trusted
-SURE = 2.5  # standard errors of what is measured
+SCALE = 0.5  # standard deviation of the first weights of a two-layer network
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,12 +63,12 @@ class ClassForecast:
     ----------
     problem: the classifier at the best constant rate.
     samples: that a training sees.
-    rates, ends: rates, and the loss that theory foretells at the end, (7,); infinite where it diverges, and beyond
-        those rates on both sides of the best at which it is larger.
+    rates, ends: rates that were tried, rising, and the loss that theory foretells at the end; infinite where it
+        diverges.
     theory: at the best rate: error, misclassified and confusion along training.
     runs: trainings on the rows at that rate.
-    beyond: when they part from training on Gaussians, of the classes and of clusters within them.
-    fresh: trainings on four fifths of the rows, tested on the others, at the end.
+    trust: by how much theory may be trusted on these rows.
+    beyond: when trainings part from training on Gaussians, of the classes and of clusters within them.
     """
 
     problem: Problem
@@ -76,8 +77,8 @@ class ClassForecast:
     ends: Array
     theory: Trajectory
     runs: Trajectory
+    trust: ClassTrust
     beyond: BeyondGaussian
-    fresh: Trajectory
 
     @property
     def rate(self) -> float:
@@ -85,29 +86,19 @@ class ClassForecast:
         return float(self.rates[self.ends.argmin()])
 
     @property
-    def deviations(self) -> Array:
-        """Loss of the trainings less that foretold, relative to the latter, (time,)."""
-        predicted = self.theory.data["error"].values[0]
-        return self.runs.data["error"].values.mean(0) / predicted - 1
+    def at_edge(self) -> str:
+        """In words, that a rate beyond those tried may be better; empty where the best is between others."""
+        place = int(self.ends.argmin())
+        if 0 < place < len(self.rates) - 1:
+            return ""
+        return f", the {'smallest' if place == 0 else 'largest'} that was tried: one beyond it may be better"
 
     @property
-    def within(self) -> float:
-        """The relative deviation to reckon with: the largest one measured, and 2.5 standard errors of it."""
-        predicted, trained = self.theory.data["error"].values[0], self.runs.data["error"].values
-        errors = trained.std(0, ddof=1) / np.sqrt(len(trained)) / predicted
-        return float((np.abs(self.deviations) + SURE * errors).max())
-
-    @property
-    def trusted(self) -> bool:
-        """Whether trainings are within a tenth of theory at all times."""
-        return self.within <= LARGEST
-
-    @property
-    def words(self) -> str:
-        """The verdict."""
-        if self.trusted:
-            return f"trust it: trainings on the rows are within {self.within:.1%} of the loss foretold at all times"
-        return f"do not trust it: trainings on the rows are off the loss foretold by up to {self.within:.1%}"
+    def constant_guess(self) -> float:
+        """0-1 error of always guessing the class of most rows."""
+        targets = self.problem.row_targets
+        assert targets is not None
+        return 1 - float(np.unique(targets, return_counts=True)[1].max()) / len(targets)
 
     def __repr__(self) -> str:
         data: Any = self.problem.data
@@ -118,7 +109,7 @@ class ClassForecast:
         lines = [
             f"{self.problem.describe_networks()}, {self.problem.loss} loss, on {len(data.rows)} rows of {data.size} "
             f"columns in {len(data.classes)} classes; one pass of {self.samples} samples",
-            f"  best constant rate {self.rate:.3g} of {self.rates[0]:.3g} to {self.rates[-1]:.3g}",
+            f"  best constant rate {self.rate:.3g} of {self.rates[0]:.3g} to {self.rates[-1]:.3g}{self.at_edge}",
             "  samples         " + "".join(f"{x:>17.0f}" for x in seen[some]),
         ]
         for name in ("error", "misclassified"):
@@ -129,11 +120,12 @@ class ClassForecast:
             lines.append("      trained     " + "".join(f"{cell:>17}" for cell in cells))
         right = np.diag(d["confusion"].values[0, -1])
         told = ", ".join(f"{name} {x:.1%}" for name, x in zip(data.classes, right, strict=True))
-        fresh = [float(self.fresh.data[name].mean()) for name in ("error", "misclassified")]
+        trust = self.trust
         lines += [
+            f"  always guessing the largest class misclassifies {self.constant_guess:.4g}",
             f"  taken for what they are, at the end: {told}",
-            f"  fresh rows, by training on four fifths: error {fresh[0]:.4g}, misclassified {fresh[1]:.4g}",
-            f"  {self.words}",
+            f"  fresh rows, by training on four fifths: {trust.held_loss!r}; {trust.held_wrong!r}",
+            f"  {trust.words}",
             *(f"  {line}" for line in repr(self.beyond).splitlines()),
         ]
         return "\n".join(lines)
@@ -154,8 +146,8 @@ class ClassForecast:
             ax.set(xscale="log", xlabel="samples", ylabel=name)
             ax.legend()
         axes[0, 0].set_title(f"{self.problem.loss} loss at rate {self.rate:.3g}")
-        tried = np.isfinite(self.ends)
-        axes[1, 0].semilogx(self.rates[tried], self.ends[tried], "k.-")
+        finite = np.isfinite(self.ends)
+        axes[1, 0].semilogx(self.rates[finite], self.ends[finite], "k.-")
         axes[1, 0].set(xlabel="rate", ylabel="error at the end", title="rates")
         confusion, count = self.theory.data["confusion"].values[0, -1], len(data.classes)
         axes[1, 1].imshow(confusion, vmin=0, vmax=1, cmap="viridis")
@@ -169,24 +161,29 @@ class ClassForecast:
     def summary(self) -> dict[str, Any]:
         """The numbers that matter, for JSON."""
         data: Any = self.problem.data
-        end, runs, fresh = self.theory.data.isel(run=0, time=-1), self.runs.data.isel(time=-1), self.fresh.data
+        end, runs, trust = self.theory.data.isel(run=0, time=-1), self.runs.data.isel(time=-1), self.trust
         return {
             "rows": len(data.rows),
             "columns": data.size,
             "classes": [str(name) for name in data.classes],
+            "student": self.problem.describe_networks(),
             "loss": str(self.problem.loss),
             "samples": self.samples,
             "best_constant_rate": self.rate,
+            "rates_tried": self.rates.tolist(),
             "error": float(end["error"]),
             "error_trained": float(runs["error"].mean()),
             "misclassified": float(end["misclassified"]),
             "misclassified_trained": float(runs["misclassified"].mean()),
             "confusion": end["confusion"].values.tolist(),
-            "error_fresh": float(fresh["error"].mean()),
-            "misclassified_fresh": float(fresh["misclassified"].mean()),
-            "trusted": self.trusted,
-            "within": self.within,
-            "verdict": self.words,
+            "misclassified_by_a_constant_guess": self.constant_guess,
+            "error_fresh": trust.held_loss.measured,
+            "error_fresh_standard_error": trust.held_loss.error,
+            "misclassified_fresh": trust.held_wrong.measured,
+            "misclassified_fresh_standard_error": trust.held_wrong.error,
+            "trusted": trust.trusted,
+            "within": trust.within if trust.trusted else None,
+            "verdict": trust.words,
             "beyond_gaussian": [
                 {
                     "components": one.components,
@@ -221,20 +218,32 @@ class ClassForecast:
 
 
 def forecast_classes(
-    data: Samples, loss: str, samples: int | None, runs: int | None, seed: int, progress: bool
+    data: Samples,
+    loss: str,
+    student: Committee | Softmax | None,
+    samples: int | None,
+    runs: int | None,
+    seed: int,
+    progress: bool,
 ) -> ClassForecast:
     """See `overlaps.forecast`."""
     if not data.classes:
-        raise InputError("loss: these labels are real numbers, which the square loss learns; leave loss out")
+        what = "loss" if student is None else "student"
+        raise InputError(
+            f"{what}: these labels are real numbers, for which forecasts know a linear student and the square loss; "
+            f"leave {what} out"
+        )
     count, N, n = len(data.classes), data.size, len(data.rows)
-    student = Softmax(count) if loss == "cross-entropy" else Committee(1, "linear")
+    linear = student is None
+    if student is None:
+        student = Softmax(count) if loss == "cross-entropy" else Committee(1, "linear")
     samples = n if samples is None else whole("samples", samples, least=N // 2 + 1)
     runs = int(np.clip(WORK / (samples * N), *RUNS)) if runs is None else whole("runs", runs, least=4)
     times = np.geomspace(0.1, 1.0, POINTS) ** 2 * samples / N
     first = Problem(data=data, student=student, algorithm=OnlineSGD(float(RATES[0])), loss=loss)
-    start = draw(first, N, scale=0.0)
+    start = draw(first, N, seed, scale=0.0 if linear else SCALE)
     with tqdm(total=5, desc="forecast", unit="part", delay=1, disable=None if progress else True) as bar:
-        ends = _ends(first, start, times)
+        rates, ends = _ends(first, start, times)
         bar.update()
         if not np.isfinite(ends).any():
             raise NumericalError(
@@ -242,42 +251,41 @@ def forecast_classes(
                 quantity="error",
                 time=0.0,
             )
-        best = _at_rate(first, float(RATES[ends.argmin()]))
+        best = _at_rate(first, float(rates[ends.argmin()]))
         theory = solve(best, start, times)
         bar.update()
         trained = train(best, start, times, runs, seed, progress=False)
         bar.update()
         beyond = beyond_gaussian(best, start, times, runs, seed, groups=[None, "auto"], progress=False)
         bar.update()
-        fresh = train(_on_part(best, n), start, times[-1:], runs, seed, progress=False)
+        trust = measure_trust(best, start, theory, trained, beyond, seed)
         bar.update()
-    return ClassForecast(best, samples, RATES, ends, theory, trained, beyond, fresh)
+    return ClassForecast(best, samples, rates, ends, theory, trained, trust, beyond)
 
 
 def _at_rate(problem: Problem, rate: float) -> Problem:
     return replace(problem, algorithm=OnlineSGD(rate))
 
 
-def _on_part(problem: Problem, rows: int) -> Problem:
-    """The same on four fifths of the rows, which are drawn with replacement, tested on the others."""
-    return replace(problem, algorithm=MultiPass(problem.algorithm.rate, samples=rows * 4 // 5))
+def _ends(problem: Problem, start: Start, times: Array) -> tuple[Array, Array]:
+    """Rates from the middle one on to the best and one beyond it, rising, and losses at the end, (rates,) each."""
+    grid = RATES[0] * (RATES[1] / RATES[0]) ** np.arange(-FURTHER, len(RATES) + FURTHER)
+    ends: dict[int, float] = {}
 
+    def tried(at: int) -> float:
+        if at not in ends:
+            ends[at] = _end(_at_rate(problem, float(grid[at])), start, times)
+        return ends[at]
 
-def _ends(problem: Problem, start: Start, times: Array) -> Array:
-    """Losses at the end for rates from the middle one on to the best, (rates,); infinite where none was tried."""
-    ends = np.full(len(RATES), np.inf)
-    here = len(RATES) // 2
-    ends[here] = _end(_at_rate(problem, float(RATES[here])), start, times)
+    middle = FURTHER + len(RATES) // 2
     for step in (1, -1):
-        at = here + step
-        while 0 <= at < len(RATES):
-            ends[at] = _end(_at_rate(problem, float(RATES[at])), start, times)
-            if ends[at] >= ends[at - step]:
-                break
+        at = middle + step
+        while 0 <= at < len(grid) and (tried(at) < tried(at - step) or (step < 0 and np.isinf(tried(at)))):
             at += step
-        if ends.argmin() != here:
+        if at != middle + step and np.isfinite(ends[at - step]):
             break
-    return ends
+    places = sorted(ends)
+    return grid[places], np.array([ends[at] for at in places])
 
 
 def _end(problem: Problem, start: Start, times: Array) -> float:

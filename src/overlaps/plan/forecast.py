@@ -8,6 +8,7 @@ from ..data import Samples
 from ..interface.checks import checked
 from ..interface.errors import InputError, unknown
 from ..laws.levels import AnySpectrum
+from ..network.architectures import Committee, Softmax
 from .class_forecast import ClassForecast, forecast_classes
 from .rows_forecast import RowsForecast, forecast_rows
 from .spectrum_forecast import Forecast, forecast_spectrum
@@ -26,6 +27,20 @@ def forecast(
     data: Samples,
     *,
     loss: Literal["logistic", "hinge", "cross-entropy"],
+    student: Committee | Softmax | None = ...,
+    samples: int | None = ...,
+    runs: int | None = ...,
+    seed: int | None = ...,
+    progress: bool = ...,
+) -> ClassForecast: ...
+
+
+@overload
+def forecast(
+    data: Samples,
+    *,
+    loss: Literal["square", "logistic", "hinge", "cross-entropy"] | None = ...,
+    student: Committee | Softmax,
     samples: int | None = ...,
     runs: int | None = ...,
     seed: int | None = ...,
@@ -47,6 +62,7 @@ def forecast(
     size: int | None = None,
     *,
     loss: str | None = None,
+    student: Committee | Softmax | None = None,
     samples: int | None = None,
     runs: int | None = None,
     seed: int | None = None,
@@ -54,8 +70,8 @@ def forecast(
 ) -> Forecast | RowsForecast | ClassForecast:
     """Predict learning on `data`: of a spectrum by closed forms, of labelled rows by theory and a few trainings.
 
-    Labels that are real numbers, and two classes as −1 and +1, are learned by linear regression; name a loss of classes
-    to forecast a classifier instead.
+    Labels that are real numbers, and two classes as −1 and +1, are learned by linear regression; name a loss of
+    classes, or a student, to forecast a classifier instead.
 
     Parameters
     ----------
@@ -70,13 +86,15 @@ def forecast(
         of a level, the curve is that of infinite size, and says so.
     loss: of rows whose labels are classes: ``"logistic"`` or ``"hinge"`` of two, ``"cross-entropy"`` of any number. By
         default the square loss of a linear student, which more than two classes do not have.
+    student: of rows whose labels are classes: the network that learns them, for instance ``Committee(3, "erf")``, from
+        random weights; by default a linear one from zero. Its loss is the square one unless `loss` says otherwise.
     samples: of labelled rows, how many a training sees; as many as there are by default.
     runs, seed: of the trainings on labelled rows that the verdict rests on; from 12 for large sets to 200 for small
         ones, and seed 0, by default.
     progress: whether to show what is being done, on a terminal.
     """
     given: dict[str, Any] = {"rate": rate, "units": units, "size": size}
-    of_rows: dict[str, Any] = {"loss": loss, "samples": samples, "runs": runs, "seed": seed}
+    of_rows: dict[str, Any] = {"loss": loss, "student": student, "samples": samples, "runs": runs, "seed": seed}
     rows = cast("Samples", data)
     if getattr(data, "table", None) is not None:
         _refuse(given, "is found, or that of the rows, for labelled rows")
@@ -86,8 +104,9 @@ def forecast(
             )
         if loss not in (None, "square", *CLASS_LOSSES):
             raise unknown("loss", str(loss), ["square", *CLASS_LOSSES])
-        if loss in CLASS_LOSSES:
-            return forecast_classes(rows, str(loss), samples, runs, 0 if seed is None else seed, progress)
+        if student is not None or loss in CLASS_LOSSES:
+            known = "square" if loss is None else str(loss)
+            return forecast_classes(rows, known, student, samples, runs, 0 if seed is None else seed, progress)
         return forecast_rows(rows, samples, runs, 0 if seed is None else seed, progress)
     _refuse(of_rows, "is for labelled rows, Samples(X, y)")
     return forecast_spectrum(

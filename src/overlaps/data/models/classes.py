@@ -39,6 +39,7 @@ from ..inputs import Components, Shared
 from ..tuples import component_labels, probabilities
 
 Array = NDArray[np.float64]
+OVERFLOWS = 1e50  # whose sixth power is no number
 ROUNDING = 1e-10  # of the largest entry: what a covariance may miss of symmetry and of positive eigenvalues
 ALONE = 1e-9  # relative commutator from which covariances do not commute
 
@@ -287,6 +288,9 @@ class _Parts:
         refuse_large("covariances", count, size, instead)
         matrices = array("covariances", covariances, (count, size, size))
         scale = float(np.abs(matrices).max())
+        for name, most in (("means", float(np.abs(means).max())), ("covariances", scale)):
+            if most > OVERFLOWS:
+                raise InputError(f"{name}: {most:.3g} overflows in products; divide the inputs by a constant")
         for c, matrix in enumerate(matrices):
             skew = float(np.abs(matrix - matrix.T).max())
             if skew > ROUNDING * scale:
