@@ -96,8 +96,8 @@ def measure(name: str, data: ov.Samples, quick: bool = False) -> list[Line]:
                 print(f"{name}, {network}, rate {rate:g}: {error}", file=sys.stderr, flush=True)
                 continue
             one, mean = found.partings[0], found.errors.mean(0)
-            low, high = (f"{x:.2g}" if np.isfinite(x) else "later" for x in one.interval)
-            parted = f"{one.time:.2g} ({low} to {high})" if np.isfinite(one.time) else f"later than {last:g}"
+            at, low, high = (found.told(x, 2) for x in (one.time, *one.interval))
+            parted = at if at == low == high or not np.isfinite(one.time) else f"{at} ({low} to {high})"
             spread = found.errors[:, -1].std(ddof=1) / np.sqrt(runs)
             wrong = float(theory["misclassified"][0, -1]), float(trained["misclassified"].mean())
             predicted = theory["error"].values[0]

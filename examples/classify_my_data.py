@@ -17,8 +17,11 @@ matplotlib.use("Agg")  # a file, not a window
 
 import matplotlib.pyplot as plt
 import numpy as np
+from matplotlib.axes import Axes
 
 import overlaps as ov
+
+RUNS = 8
 
 
 def read(path: str) -> tuple[np.ndarray, np.ndarray]:
@@ -35,30 +38,39 @@ def main(picture: str = "classes.png", file: str | None = None) -> None:
     images, digits = (ov.digits(), ov.digit_labels()) if file is None else read(file)
     warnings.filterwarnings("ignore", message=".*its covariance is singular")  # of rare digits on many pixels
     data = ov.Samples(images, digits % 2, groups=digits)
-    size, runs = data.size, 8
     logistic = {"student": ov.Committee(1, "linear"), "loss": "logistic"}
     network = {"student": ov.Committee(3, "erf", readout=[1.0, -0.8, 0.6])}
-    times = [0.5, 2.0, 6.0, 12.0]
     figure, axes = plt.subplots(1, 2, figsize=(9, 3.5), layout="constrained")
-    for ax, (name, parts, rate, scale) in zip(
-        axes, (("logistic regression", logistic, 0.2, 0.0), ("3 erf units", network, 0.3, 0.5)), strict=True
-    ):
-        problem = ov.Problem(data=data, algorithm=ov.OnlineSGD(rate), **parts)
-        start = ov.draw(problem, size, scale=scale)
-        theory = ov.solve(problem, start, times)
-        trained = ov.train(problem, start, times, runs=runs, progress=False)
-        print(f"{name}, N = {size}, rate {rate:g}: {theory.data.attrs['cost']}")
-        for what in ("error", "misclassified"):
-            mean = trained.data[what].mean("run").values
-            bars = trained.data[what].std("run", ddof=1).values / np.sqrt(runs)
-            cells = zip(theory.data[what].values[0], mean, bars, strict=True)
-            print(f"  {what:<14}" + "  ".join(f"{a:.4f} / {b:.4f} ± {c:.4f}" for a, b, c in cells))
-        theory.plot("error", ax, color="k")
-        trained.plot("error", ax)
-        ax.set(title=name, xscale="log")
-    found = ov.beyond_gaussian(problem, start, times, runs=runs, progress=False)
+    for rate, color in ((1.0, "C1"), (0.2, "C0")):
+        follow("logistic regression", data, logistic, rate, [0.5, 2.0, 8.0, 20.0], 0.0, axes[0], color)
+    for rate, color in ((1.0, "C1"), (0.3, "C0")):
+        times = [0.5, 2.0, 6.0, 12.0]
+        problem, start = follow("3 erf units", data, network, rate, times, 0.5, axes[1], color)
+    found = ov.beyond_gaussian(problem, start, times, runs=RUNS, progress=False)
     print(found)
     figure.savefig(picture, dpi=150)
+
+
+def follow(
+    name: str, data: ov.Samples, parts: dict, rate: float, times: list[float], scale: float, ax: Axes, color: str
+) -> tuple[ov.Problem, ov.Start]:
+    """Theory and training of one problem, from weights of this scale: both are printed and drawn."""
+    problem = ov.Problem(data=data, algorithm=ov.OnlineSGD(rate), **parts)
+    start = ov.draw(problem, data.size, scale=scale)
+    theory = ov.solve(problem, start, times)
+    trained = ov.train(problem, start, times, runs=RUNS, progress=False)
+    print(
+        f"{name}, N = {data.size}, rate {rate:g}, t = {', '.join(f'{t:g}' for t in times)}: {theory.data.attrs['cost']}"
+    )
+    for what in ("error", "misclassified"):
+        mean = trained.data[what].mean("run").values
+        bars = trained.data[what].std("run", ddof=1).values / np.sqrt(RUNS)
+        cells = zip(theory.data[what].values[0], mean, bars, strict=True)
+        print(f"  {what:<14}" + "  ".join(f"{a:.4f} / {b:.4f} ± {c:.4f}" for a, b, c in cells))
+    theory.plot("error", ax, color=color)
+    trained.plot("error", ax, color=color)
+    ax.set(title=name, xscale="log")
+    return problem, start
 
 
 if __name__ == "__main__":

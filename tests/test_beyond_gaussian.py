@@ -12,7 +12,7 @@ import pytest
 
 import overlaps as ov
 from command import command
-from overlaps.compare.beyond_gaussian import parted
+from overlaps.compare.beyond_gaussian import BeyondGaussian, Parting, parted
 
 
 def two_heaps(count: int = 4000, size: int = 10) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -54,6 +54,16 @@ def test_structure_is_told_by_groups() -> None:
     text = repr(found)
     assert "2 Gaussians: beyond Gaussian (by 20 %) from t = " in text and "3 Gaussians: they do not part" in text
     assert len(found.plot().lines) == 4
+
+
+def test_a_time_before_the_first_is_told_as_such() -> None:
+    """Where errors differ at all times from the first on, nothing says when that began."""
+    errors = np.ones((4, 3))
+    one = Parting(2, errors, 0.5, (0.5, 2.0), 0.3, 0.01)
+    never = Parting(3, errors, np.inf, (4.0, np.inf), 0.0, 0.01)
+    found = BeyondGaussian(np.array([0.5, 4.0, 16.0]), errors, 0.02, (one, never))
+    assert "from t = before 0.5 (before 0.5 to 2); at the end" in repr(found)
+    assert [found.told(time, 2) for time in (0.51, np.inf)] == ["0.51", "later than 16"]
 
 
 def test_what_is_refused() -> None:

@@ -5,6 +5,7 @@ Tests that compare runs with theory state the chance of a false alarm; seeds are
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -99,16 +100,29 @@ def test_the_same_as_by_hand() -> None:
     assert np.abs(mine.data["error"].values - other.data["error"].values).max() <= accuracy
 
 
-def test_the_table_of_the_digits() -> None:
-    """Logistic regression on even and odd digits against the published SGD, one Gaussian per digit."""
-    case = digits(groups=digit_labels())
-    measured = np.array([0.4694, 0.3340, 0.2449, 0.2066])  # standard errors .0016 to .0004
+# SGD as published, standard errors .0016 to .0002, at t = .5, 2, 10 and 40; and by what share theory may be off there
+TABLE = {0.2: [0.6123, 0.4779, 0.3204, 0.2406], 1.0: [0.4694, 0.3340, 0.2449, 0.2066]}
+OFF = {
+    (0.2, 2): [0.01, 0.01, 0.03, 0.06],
+    (0.2, 10): [0.01, 0.01, 0.03, 0.06],
+    (1.0, 2): [0.015, 0.03, 0.08, 0.1],
+    (1.0, 10): [0.015, 0.02, 0.05, 0.07],
+}
+
+
+@pytest.mark.parametrize(("rate", "gaussians"), OFF)
+def test_the_table_of_the_digits(rate: float, gaussians: int) -> None:
+    """Logistic regression on even and odd digits against the published SGD: one Gaussian per class, or per digit."""
+    case = replace(digits(groups=digit_labels() if gaussians == 10 else None), algorithm=ov.OnlineSGD(rate))
+    measured = np.array(TABLE[rate])
     start = ov.draw(case, 61, scale=0.0)
     theory = ov.solve(case, start, [0.5, 2.0, 10.0, 40.0]).data
-    assert np.all(np.abs(theory["error"].values[0] / measured - 1) < [0.015, 0.02, 0.05, 0.07])
+    assert theory.attrs["inputs"].startswith(f"taken as {gaussians} Gaussians")
+    apart = theory["error"].values[0] / measured - 1
+    assert np.all(np.abs(apart) < OFF[rate, gaussians]), apart
     runs = ov.train(case, start, [10.0], runs=8, progress=False).data
-    assert abs(runs["error"].mean().item() - 0.2449) < 0.005
-    assert abs(runs["misclassified"].mean().item() - theory["misclassified"].values[0, 2]) < 0.015
+    assert abs(runs["error"].mean().item() - measured[2]) < 0.005
+    assert abs(runs["misclassified"].mean().item() - theory["misclassified"].values[0, 2]) < 0.02
 
 
 def test_decisions_of_gaussian_fields() -> None:

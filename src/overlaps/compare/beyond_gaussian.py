@@ -56,8 +56,10 @@ class Parting:
     ----------
     components: number of Gaussians.
     errors: mean loss of the runs on the Gaussians, (run, time).
-    time: from which on the errors differ by more than the share; infinite where they do not at the last time.
-    interval: that holds it with a probability of 95 per cent; infinite ends where they may not part.
+    time: from which on the errors differ by more than the share; infinite where they do not at the last time, and the
+        first time where they do so at all of them, which may have begun before.
+    interval: that holds it with a probability of 95 per cent; infinite ends where they may not part, and the first time
+        where they may have parted before.
     gain: by how much the error of the rows is below that of the Gaussians at the last time, relative to the latter.
     gain_error: its standard error.
     """
@@ -87,6 +89,12 @@ class BeyondGaussian:
     share: float
     partings: tuple[Parting, ...]
 
+    def told(self, time: float, digits: int = 3) -> str:
+        """A time of a parting in words: what is the first time may have been before, what is infinite comes later."""
+        if not np.isfinite(time):
+            return f"later than {self.times[-1]:g}"
+        return f"before {time:.{digits}g}" if time <= self.times[0] else f"{time:.{digits}g}"
+
     def __repr__(self) -> str:
         lines = [
             "training on the rows against training on Gaussians of the same means and covariances, to "
@@ -95,12 +103,11 @@ class BeyondGaussian:
         for one in self.partings:
             told = f"they do not part by more than {100 * self.share:.3g} %"
             if np.isfinite(one.time):
-                low, high = one.interval
-                upper = f"{high:.3g}" if np.isfinite(high) else "beyond the last time"
+                low, high = (self.told(time) for time in one.interval)
                 less = "less" if one.gain > 0 else "more"
                 told = (
-                    f"beyond Gaussian (by {100 * self.share:.3g} %) from t = {one.time:.3g} ({low:.3g} to {upper}); at "
-                    f"the end the error is {abs(one.gain):.1%} ± {one.gain_error:.1%} {less} than on the Gaussians"
+                    f"beyond Gaussian (by {100 * self.share:.3g} %) from t = {self.told(one.time)} ({low} to {high}); "
+                    f"at the end the error is {abs(one.gain):.1%} ± {one.gain_error:.1%} {less} than on the Gaussians"
                 )
             lines.append(f"  {one.components} Gaussian{'s' * (one.components > 1)}: {told}")
         return "\n".join(lines)
@@ -198,7 +205,10 @@ def _gain(rows: Array, gaussians: Array) -> float:
 
 
 def parted(times: Array, rows: Array, gaussians: Array, share: float) -> float:
-    """The time from which on |rows − gaussians| > share × gaussians, between times by a straight line; or infinity."""
+    """The time from which on |rows − gaussians| > share × gaussians, between times by a straight line; or infinity.
+
+    The first time where they are so far apart at all times.
+    """
     beyond = np.abs(rows - gaussians) / gaussians - share
     inside = np.flatnonzero(beyond <= 0)
     if inside.size == 0:
