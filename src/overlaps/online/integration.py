@@ -30,12 +30,25 @@ class Stopped(Exception):
         self.states, self.time, self.state, self.reason = states, time, state, reason
 
 
+class Step(NamedTuple):
+    """A step from a time, its length, the largest |dy/dt| at its end, and its method."""
+
+    time: float
+    length: float
+    slope: float
+    kind: type
+
+
 class Solution(NamedTuple):
-    """States at the times asked for, (times, unknowns), the evaluations they took, and whether steps were implicit."""
+    """States at the times asked for, (times, unknowns), the evaluations they took, and whether steps were implicit.
+
+    steps: those taken, where rates change.
+    """
 
     states: Array
     evaluations: int
     implicit: bool
+    steps: list[Step]
 
 
 def integrate(
@@ -57,6 +70,7 @@ def integrate(
     budget = budget or Budget()
     budget.course.begin(float(times[-1]))
     states: list[Array] = []
+    steps_taken: list[Step] = []
     knots = [t for t in motion.update.knots.tolist() if begin < t < times[-1]]
     t, evaluations, implicit = begin, 0, False
     for end in [*knots, np.inf]:
@@ -64,12 +78,13 @@ def integrate(
         # a knot that nobody asked for is landed on as well
         targets = asked if (asked.size and asked[-1] == end) or end == np.inf else np.append(asked, end)
         stretch = _Stretch(motion.before(end), t, y, rtol, steps, parts, states, evaluations, budget)
+        stretch.taken = steps_taken
         for target in targets.tolist():
             stretch.reach(target, targets)
             if target in asked:
                 states.append(stretch.y.copy())
         t, y, evaluations, implicit = stretch.t, stretch.y, stretch.total, implicit or stretch.kind is Radau
-    return Solution(np.array(states), evaluations, implicit)
+    return Solution(np.array(states), evaluations, implicit, steps_taken)
 
 
 class _Stretch:
@@ -93,6 +108,7 @@ class _Stretch:
         self.solver: Any = None
         self.explicit: Any = DOP853
         self.count, self.mark = 0, t
+        self.taken: list[Step] = []
         if not np.isfinite(motion(t, y)).all():
             where = "at the start" if t == 0 else "at a knot of the rates"
             raise Stopped(states, t, y, f"the equations are not finite {where}")
@@ -138,7 +154,7 @@ class _Stretch:
             wanted = solver.h_abs
             if self.kind is Radau:
                 solver.h_abs = min(wanted, (target - begin) / self.parts)
-            before = solver.nfev
+            before, since = solver.nfev, self.t
             message = solver.step()
             self.budget.spend(solver.nfev - before)
             self.t, self.y = solver.t, solver.y
@@ -149,6 +165,8 @@ class _Stretch:
                 self._use(self.explicit, last)  # what grows fast is not stiff: implicit steps find no beginning
                 continue
             self._check_state()
+            if self.motion.update.changes:
+                self.taken.append(Step(since, self.t - since, float(np.abs(solver.f).max()), self.kind))
             if self.t == target or (self.kind is Radau and wanted * self.parts > target - begin):
                 solver.h_abs = max(solver.h_abs, wanted)
 

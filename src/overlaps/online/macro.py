@@ -36,6 +36,7 @@ from .labelled_rows import by_equivalent, measured_excess
 from .moments import MomentHierarchy
 from .motion import EquationOfMotion
 from .rule_choice import RuleChoice
+from .seen_rates import check_rates
 from .strong_mixture import STRONG, solve_strong_mixture
 from .weak_mixture import WEAK, levels_serve, with_left_out
 
@@ -339,5 +340,7 @@ def attempt(
             time=stop.time,
             partial=trajectory(np.array(stop.states), times[:done], "stopped early") if done else None,
         ) from None
+    if solution.steps:
+        check_rates(motion.update, solution.steps, float(np.abs(solution.states).max()), rtol)
     cost = f"{solution.evaluations} evaluations of the averages"
     return Attempt(trajectory(solution.states, times, cost), solution.states, solution.implicit)
