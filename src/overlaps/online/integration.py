@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import DOP853, RK45
 
+from ..averages import ClosedForm
 from ..problem.start import LIMIT
 from ..trajectory.budget import Budget
 from .implicit import Radau, implicit_cost, is_stiff
@@ -109,7 +110,7 @@ class _Stretch:
         self.explicit: Any = DOP853
         self.count, self.mark = 0, t
         self.taken: list[Step] = []
-        if not np.isfinite(motion(t, y)).all():
+        if not np.isfinite(self._within_budget(t, y)).all():
             where = "at the start" if t == 0 else "at a knot of the rates"
             raise Stopped(states, t, y, f"the equations are not finite {where}")
 
@@ -126,13 +127,22 @@ class _Stretch:
     def _use(self, kind: Any, last: float) -> None:
         """Take steps of that kind from here on."""
         self.before, self.kind = self.total, kind
-        self.solver = kind(self.motion, self.t, self.y, last, rtol=self.rtol, atol=self.rtol * 1e-3)
+        # where one evaluation takes long, a whole step is more than the time that is left
+        dear = kind is not Radau and not isinstance(self.motion.method, ClosedForm)
+        f = self._within_budget if dear else self.motion
+        self.solver = kind(f, self.t, self.y, last, rtol=self.rtol, atol=self.rtol * 1e-3)
         self.budget.spend(self.solver.nfev)
         if not np.isfinite(self.solver.f).all():
             raise self._stopped("the equations are not finite")
         if not np.isfinite(self.solver.h_abs):
             # the trial step of SciPy's first guess left the domain; with a step that is no number its loop never ends
             self.solver.h_abs = SMALL_STEP * max(last - self.t, 1e-12)
+
+    def _within_budget(self, t: float, y: Array) -> Array:
+        """dy/dt, unless the budget is spent."""
+        if self.budget.exhausted:
+            raise self._stopped(self.budget.exhausted)
+        return self.motion(t, y)
 
     def reach(self, target: float, targets: Array) -> None:
         """Go on to a time; `targets` are all of this stretch."""

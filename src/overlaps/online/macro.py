@@ -214,7 +214,7 @@ class _Equation:
         closed = how.finer() is None and (isinstance(how, ClosedForm) or (isinstance(how, SumForm) and how.exact))
         least = 1e-13
         rtol = min(max(least, goal.aim / (300 if isinstance(how, ClosedForm) else 10)), LOOSEST)
-        choice = RuleChoice(self.problem, self.motion(how), goal)
+        choice = RuleChoice(self.problem, self.motion(how), goal, self.budget)
         how = choice.at_start(how, self.start)
         first, steps, parts = rtol, None, 1
         other, before = self._judge(how, rtol), np.inf
