@@ -170,6 +170,30 @@ def test_a_budget_that_ends_keeps_the_times_before() -> None:
     assert caught.value.partial is not None and caught.value.partial.time.tolist() == [0.1]
 
 
+def test_a_budget_ends_with_the_evaluation_that_spends_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also while a rule is chosen, and within a step: one evaluation may take seconds."""
+    from overlaps.online.motion import EquationOfMotion
+
+    p = problem("tanh", 1, 1)
+    start, taken = ov.draw(p, 100, seed=1), 0.0
+    averages = EquationOfMotion.averages
+
+    def slow(self: EquationOfMotion, *arguments: Any) -> Any:
+        nonlocal taken
+        taken += 1.0
+        return averages(self, *arguments)
+
+    monkeypatch.setattr(EquationOfMotion, "averages", slow)
+    monkeypatch.setattr("overlaps.trajectory.budget.clock.perf_counter", lambda: taken)
+    for seconds in (3, 12, 20):  # in the choice of a rule, at the first step, and in it
+        taken = 0.0
+        with pytest.raises(ov.NumericalError, match=f"max_seconds={seconds}") as caught:
+            ov.solve(p, start, [1.0, 5.0], method="quadrature", max_seconds=seconds)
+        assert taken <= seconds + 3 and ("choose a rule" in str(caught.value)) == (seconds == 3)
+    with pytest.raises(ov.NumericalError, match=r"max_evaluations=3\) to choose a rule for the averages"):
+        ov.solve(p, start, [1.0, 5.0], method="quadrature", max_evaluations=3)
+
+
 @pytest.mark.parametrize("method", ["closed", "auto", "quadrature"])
 def test_less_accuracy_never_takes_more_evaluations(method: str) -> None:
     """Closed forms, sums of error functions and lattices; each is off by less than it states."""

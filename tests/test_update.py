@@ -8,6 +8,7 @@ runs, were seeds free.
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from typing import Any
 
@@ -167,6 +168,31 @@ def test_steps_by_hand() -> None:
         run = ov.train(q, start, [1.0], runs=1, seed=5, progress=False)
         rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence([5, 1]).spawn(1)[0]))
         assert run.data["v"].values[0, 0] == pytest.approx(by_hand(q, start, rng, N), abs=1e-12)
+
+
+@pytest.mark.parametrize("end", [0.5, 10.0])
+def test_a_peak_that_the_steps_pass_by_is_refused(end: float) -> None:
+    """Q at the end was .32, with a stated error of 1e-12, where it is 2.07 with the knots of the peak."""
+    p, between = problem(spectrum=ov.PowerLaw(3, 0.7)), (1.003, 1.013)
+
+    def with_knots(knots: tuple[float, ...]) -> ov.Problem:
+        rate = ov.schedules.Function(lambda t: 0.2 * (t < end) + 20 * (between[0] < t < between[1]), knots=knots)
+        return replace(p, algorithm=ov.OnlineSGD(rate))
+
+    start = ov.draw(p, 200, seed=0, scale=0.5)
+    with pytest.raises(ov.InputError, match=r"^rate: between the times .* missed 0\.2.* of it; name the times"):
+        ov.solve(with_knots((end,)), start, [0.0, 3.0])
+    seen = ov.solve(with_knots(tuple(sorted((end, *between)))), start, [0.0, 3.0])
+    assert np.abs(seen.data["Q"][0, 1] - seen.data["Q"][0, 0]).max() > 0.5
+
+
+def test_rates_that_steps_may_pass_by() -> None:
+    """Where nothing moves any more steps are long, and the rate does not count."""
+    p = problem("linear", 1, 1)
+    start = ov.draw(p, 200, seed=0, scale=0.5)
+    rate = ov.schedules.Function(lambda t: 0.5 + 0.4 * math.sin(50 * t))
+    solved = ov.solve(replace(p, algorithm=ov.OnlineSGD(rate)), start, [0.0, 2.0, 200.0])
+    assert solved.data["error"][0, -1] < 1e-12
 
 
 def by_hand(p: ov.Problem, start: ov.Start, rng: np.random.Generator, N: int) -> np.ndarray:

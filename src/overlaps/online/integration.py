@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import DOP853, RK45
 
+from ..averages import ClosedForm
 from ..problem.start import LIMIT
 from ..trajectory.budget import Budget
 from .implicit import Radau, implicit_cost, is_stiff
@@ -30,12 +31,25 @@ class Stopped(Exception):
         self.states, self.time, self.state, self.reason = states, time, state, reason
 
 
+class Step(NamedTuple):
+    """A step from a time, its length, the largest |dy/dt| at its end, and its method."""
+
+    time: float
+    length: float
+    slope: float
+    kind: type
+
+
 class Solution(NamedTuple):
-    """States at the times asked for, (times, unknowns), the evaluations they took, and whether steps were implicit."""
+    """States at the times asked for, (times, unknowns), the evaluations they took, and whether steps were implicit.
+
+    steps: those taken, where rates change.
+    """
 
     states: Array
     evaluations: int
     implicit: bool
+    steps: list[Step]
 
 
 def integrate(
@@ -57,6 +71,7 @@ def integrate(
     budget = budget or Budget()
     budget.course.begin(float(times[-1]))
     states: list[Array] = []
+    steps_taken: list[Step] = []
     knots = [t for t in motion.update.knots.tolist() if begin < t < times[-1]]
     t, evaluations, implicit = begin, 0, False
     for end in [*knots, np.inf]:
@@ -64,12 +79,13 @@ def integrate(
         # a knot that nobody asked for is landed on as well
         targets = asked if (asked.size and asked[-1] == end) or end == np.inf else np.append(asked, end)
         stretch = _Stretch(motion.before(end), t, y, rtol, steps, parts, states, evaluations, budget)
+        stretch.taken = steps_taken
         for target in targets.tolist():
             stretch.reach(target, targets)
             if target in asked:
                 states.append(stretch.y.copy())
         t, y, evaluations, implicit = stretch.t, stretch.y, stretch.total, implicit or stretch.kind is Radau
-    return Solution(np.array(states), evaluations, implicit)
+    return Solution(np.array(states), evaluations, implicit, steps_taken)
 
 
 class _Stretch:
@@ -93,7 +109,8 @@ class _Stretch:
         self.solver: Any = None
         self.explicit: Any = DOP853
         self.count, self.mark = 0, t
-        if not np.isfinite(motion(t, y)).all():
+        self.taken: list[Step] = []
+        if not np.isfinite(self._within_budget(t, y)).all():
             where = "at the start" if t == 0 else "at a knot of the rates"
             raise Stopped(states, t, y, f"the equations are not finite {where}")
 
@@ -110,13 +127,22 @@ class _Stretch:
     def _use(self, kind: Any, last: float) -> None:
         """Take steps of that kind from here on."""
         self.before, self.kind = self.total, kind
-        self.solver = kind(self.motion, self.t, self.y, last, rtol=self.rtol, atol=self.rtol * 1e-3)
+        # where one evaluation takes long, a whole step is more than the time that is left
+        dear = kind is not Radau and not isinstance(self.motion.method, ClosedForm)
+        f = self._within_budget if dear else self.motion
+        self.solver = kind(f, self.t, self.y, last, rtol=self.rtol, atol=self.rtol * 1e-3)
         self.budget.spend(self.solver.nfev)
         if not np.isfinite(self.solver.f).all():
             raise self._stopped("the equations are not finite")
         if not np.isfinite(self.solver.h_abs):
             # the trial step of SciPy's first guess left the domain; with a step that is no number its loop never ends
             self.solver.h_abs = SMALL_STEP * max(last - self.t, 1e-12)
+
+    def _within_budget(self, t: float, y: Array) -> Array:
+        """dy/dt, unless the budget is spent."""
+        if self.budget.exhausted:
+            raise self._stopped(self.budget.exhausted)
+        return self.motion(t, y)
 
     def reach(self, target: float, targets: Array) -> None:
         """Go on to a time; `targets` are all of this stretch."""
@@ -138,7 +164,7 @@ class _Stretch:
             wanted = solver.h_abs
             if self.kind is Radau:
                 solver.h_abs = min(wanted, (target - begin) / self.parts)
-            before = solver.nfev
+            before, since = solver.nfev, self.t
             message = solver.step()
             self.budget.spend(solver.nfev - before)
             self.t, self.y = solver.t, solver.y
@@ -149,6 +175,8 @@ class _Stretch:
                 self._use(self.explicit, last)  # what grows fast is not stiff: implicit steps find no beginning
                 continue
             self._check_state()
+            if self.motion.update.changes:
+                self.taken.append(Step(since, self.t - since, float(np.abs(solver.f).max()), self.kind))
             if self.t == target or (self.kind is Radau and wanted * self.parts > target - begin):
                 solver.h_abs = max(solver.h_abs, wanted)
 

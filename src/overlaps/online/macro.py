@@ -36,6 +36,7 @@ from .labelled_rows import by_equivalent, measured_excess
 from .moments import MomentHierarchy
 from .motion import EquationOfMotion
 from .rule_choice import RuleChoice
+from .seen_rates import check_rates
 from .strong_mixture import STRONG, solve_strong_mixture
 from .weak_mixture import WEAK, levels_serve, with_left_out
 
@@ -213,7 +214,7 @@ class _Equation:
         closed = how.finer() is None and (isinstance(how, ClosedForm) or (isinstance(how, SumForm) and how.exact))
         least = 1e-13
         rtol = min(max(least, goal.aim / (300 if isinstance(how, ClosedForm) else 10)), LOOSEST)
-        choice = RuleChoice(self.problem, self.motion(how), goal)
+        choice = RuleChoice(self.problem, self.motion(how), goal, self.budget)
         how = choice.at_start(how, self.start)
         first, steps, parts = rtol, None, 1
         other, before = self._judge(how, rtol), np.inf
@@ -339,5 +340,7 @@ def attempt(
             time=stop.time,
             partial=trajectory(np.array(stop.states), times[:done], "stopped early") if done else None,
         ) from None
+    if solution.steps:
+        check_rates(motion.update, solution.steps, float(np.abs(solution.states).max()), rtol)
     cost = f"{solution.evaluations} evaluations of the averages"
     return Attempt(trajectory(solution.states, times, cost), solution.states, solution.implicit)

@@ -17,6 +17,7 @@ from ..averages import ClosedForm, Method, SumForm, method_for
 from ..interface.errors import NumericalError
 from ..problem.start import Start
 from ..problem.statement import Problem
+from ..trajectory.budget import Budget
 from ..trajectory.refinement import Goal
 from .motion import EquationOfMotion
 
@@ -29,8 +30,8 @@ MARGIN = 10.0  # how much further the truth may be from a fit than a fit of othe
 class RuleChoice:
     """Rules for one equation of motion and one goal."""
 
-    def __init__(self, problem: Problem, motion: EquationOfMotion, goal: Goal) -> None:
-        self.problem, self.motion, self.goal = problem, motion, goal
+    def __init__(self, problem: Problem, motion: EquationOfMotion, goal: Goal, budget: Budget) -> None:
+        self.problem, self.motion, self.goal, self.budget = problem, motion, goal, budget
         self.quadrature: Method | None = None  # that judges fits
 
     def gap(self, how: Method, states: list[Array]) -> tuple[float, str]:
@@ -65,6 +66,14 @@ class RuleChoice:
 
     def _apart(self, y: Array, how: Method, other: Method) -> tuple[float, str]:
         """Largest relative difference of the averages of two rules at a state, and of which average."""
+        if self.budget.exhausted:
+            raise NumericalError(
+                f"macro: {self.budget.exhausted} to choose a rule for the averages ({how.name}); allow more, or "
+                "ask for less accuracy",
+                quantity="S",
+                time=0.0,
+            )
+        self.budget.spend(2)
         gaps: dict[str, float] = {}
         with np.errstate(all="ignore"):
             one, two = self.motion.averages(y, how), self.motion.averages(y, other)

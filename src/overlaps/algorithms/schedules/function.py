@@ -24,7 +24,8 @@ class Function(TimeDependent):
     Parameters
     ----------
     function: from a time to the rate, both numbers.
-    knots: times where it has a kink or jumps; the solvers of macro stop there, and lose accuracy at those not named.
+    knots: times where it has a kink or jumps; the solvers of macro stop there, and lose accuracy at those not named. A
+        peak that their steps pass by is refused where 16 000 points over the whole time show it; a finer one can hide.
     """
 
     function: Callable[[float], float]
