@@ -129,7 +129,7 @@ class _Stretch:
         self.before, self.kind = self.total, kind
         # where one evaluation takes long, a whole step is more than the time that is left
         dear = kind is not Radau and not isinstance(self.motion.method, ClosedForm)
-        f = self._within_budget if dear else self.motion
+        f: Any = self._within_budget if dear else self.motion
         self.solver = kind(f, self.t, self.y, last, rtol=self.rtol, atol=self.rtol * 1e-3)
         self.budget.spend(self.solver.nfev)
         if not np.isfinite(self.solver.f).all():

@@ -92,6 +92,7 @@ class Recorder:
     def locate(self, where: DivergedRun, rng: np.random.Generator, start: Start) -> tuple[int, str]:
         """Step and quantity of a divergence, by repeating the run (same seed, same samples) with ever closer stops."""
         before, after = where.before, where.after
+        recorded, i = None, 0
         for _ in range(2):
             again = self.run.copy_with(deepcopy(rng))
             stops = np.unique(np.linspace(before, after, CLOSER + 1).astype(np.int64))[1:]
@@ -101,6 +102,7 @@ class Recorder:
                 recorded = again.record(stops)
             i = int(recorded.bounded.argmin())
             before, after = int(stops[i - 1]) if i else before, int(stops[i])
+        assert recorded is not None
         Q, A, v = recorded.Q[i], recorded.A[i], recorded.v[i]
         return after, largest_overlap(Q, A, v, start.eigenvalues, start.seen, start.u.size)
 

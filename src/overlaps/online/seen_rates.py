@@ -81,4 +81,6 @@ def _integrals(rate: TimeDependent, times: Array, h: Array) -> Array:
     part = np.arange(of.size) - np.repeat(np.cumsum(parts) - parts, parts)
     width = h[of] / parts[of]
     at = times[of, None] + width[:, None] * (part[:, None] + (x + 1) / 2)
-    return np.bincount(of, width * (rate.at(at) @ w) / 2, minlength=h.size)
+    integrals: Array = np.zeros(h.size)
+    np.add.at(integrals, of, width * (rate.at(at) @ w) / 2)
+    return integrals

@@ -30,12 +30,13 @@ def ticks(low: float, high: float) -> dict[str, Any]:
 
 def label_plotly(figure: Figure) -> Figure:
     """Label the logarithmic axes of a figure by what is drawn on them; an axis with a range of its own by that."""
+    traces: Any = figure.data
     for key, axis in figure.to_dict()["layout"].items():
         letter = key[0]
         if not key.startswith(("xaxis", "yaxis")) or axis.get("type") != "log":
             continue
         name = key.replace("axis", "")
-        drawn = [getattr(trace, letter) for trace in figure.data if (trace[f"{letter}axis"] or letter) == name]
+        drawn = [getattr(trace, letter) for trace in traces if (trace[f"{letter}axis"] or letter) == name]
         values = [np.asarray(each, float).ravel() for each in drawn if each is not None]
         if axis.get("range"):
             values = [10.0 ** np.asarray(axis["range"], float)]
@@ -58,6 +59,8 @@ def label(ax: Axes) -> Axes:
             return super().tick_values(vmin, vmax)
 
     class Words(LogFormatterSciNotation):
+        axis: Any
+
         def __call__(self, x: float, pos: int | None = None) -> str:
             low, high = sorted(self.axis.get_view_interval())
             return f"{x:g}" if low >= PLAIN[0] and high <= PLAIN[1] else super().__call__(x, pos)

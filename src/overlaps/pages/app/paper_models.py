@@ -5,20 +5,22 @@ There they start from other weights than in the paper, and the readouts of all u
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .choice import Choice
 from .hessian_course import Mixed
 from .paper_figures import Figured
 from .student_teacher import Explored
 
-PLATEAU = {"levels": 10, "exponent": 0.25, "units": 4, "rate": 0.1}  # of figures 4 and 17 to 19 of *scaling*
+PLATEAU = Explored(levels=10, exponent=0.25, units=4, rate=0.1, last=7000.0)  # of figures 4, 18 and 19 of *scaling*
 SCALING = {
     "fig1": Explored(levels=4, exponent=1.0, units=2, rate=0.1, last=3500.0),
-    "fig4": Explored(**PLATEAU, last=7000.0),
-    "fig5": Explored(**PLATEAU | {"levels": 25, "units": 6}, last=7000.0),
+    "fig4": PLATEAU,
+    "fig5": replace(PLATEAU, levels=25, units=6),
     "fig6": Explored(levels=9, exponent=1.0, units=2, rate=0.25, last=3000.0),
-    "fig17": Explored(**PLATEAU, last=1750.0),
-    "fig18": Explored(**PLATEAU, last=7000.0),
-    "fig19": Explored(**PLATEAU, last=7000.0),
+    "fig17": replace(PLATEAU, last=1750.0),
+    "fig18": PLATEAU,
+    "fig19": PLATEAU,
     "fig20": Explored(levels=9, exponent=1.0, units=2, rate=0.25, last=3000.0),
 }
 CLASSES = ("fig2.1", "fig2.2", "fig2.3", "fig9.1", "fig9.2", "fig9.3", "fig9.4")  # of *outliers*: the others are XOR

@@ -159,7 +159,7 @@ def apart(kind: str, size: int, ratio: int, lam: float, runs: int) -> Array:
         for _ in range(2):
             axis, sign = rng.integers(2, size=ratio * size), rng.choice([-1.0, 1.0], size=ratio * size)
             Y = sign[:, None] * np.eye(2, size)[axis] + rng.standard_normal((ratio * size, size)) / np.sqrt(lam)
-            pair.append(sampled_xor(W, 1.0 - axis, Y, kind))
+            pair.append(sampled_xor(W, (1 - axis).astype(float), Y, kind))
         found.append(np.linalg.norm(pair[0] - pair[1], 2) / np.sqrt(2))
     return np.array(found)
 
@@ -189,7 +189,7 @@ def theorem62(quick: bool) -> Measurement:
     note = ", ".join(f"{kind} {p.value:.3f} ± {p.error:.3f}" for kind, p in powers.items())
     note = f"powers of M/d, -1/2 said: {note}; of d at a fixed M/d at most {in_size:.2f}; "
     note += f"distances at lambda = 1, 10, 100: {', '.join(f'{x:.3f}' for x in noises)}"
-    return Measurement("holds" if holds else "fails", *slowest, note)
+    return Measurement("holds" if holds else "fails", slowest.value, slowest.error, note)
 
 
 def limits(point: ov.Start) -> tuple[dict[str, Array], Array, Array]:

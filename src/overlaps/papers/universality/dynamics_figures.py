@@ -32,6 +32,7 @@ from .model import LABELS, SIZE, STEPS, problem, start
 from .paper import PAPER
 
 if TYPE_CHECKING:
+    from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -182,7 +183,8 @@ def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset
             ax.set_title(f"{title}, {text}", fontsize="medium")
             if name != "error":
                 ax.legend(fontsize="small")
-    explained = [Line2D([], [], **({"color": "0.4"} | style)) for style in STYLES.values()]
+    lines: list[dict[str, Any]] = [{"color": "0.4"} | style for style in STYLES.values()]
+    explained: list[Artist] = [Line2D([], [], **style) for style in lines]
     explained.append(Patch(color="0.93", label="saturation"))
     figure.legend(handles=explained, loc="outside lower center", ncols=3)  # of all panels
     titled(figure, data.attrs["parameters"])
