@@ -199,6 +199,8 @@ def by_hand(p: ov.Problem, start: ov.Start, rng: np.random.Generator, N: int) ->
     """The readout at time one of the recursion written out."""
     from scipy.special import erf
 
+    from overlaps.compiled.normals import fill_normals
+
     a = p.algorithm
     assert isinstance(a, ov.OnlineSGD) and start.student is not None and start.teacher is not None
     W, v, B, u = start.student.copy(), start.v.copy(), start.teacher, start.u
@@ -206,7 +208,8 @@ def by_hand(p: ov.Problem, start: ov.Start, rng: np.random.Generator, N: int) ->
     for n in range(N):
         gradient, slope = a.decay / N * W, a.decay / N * v
         for _ in range(a.batch):
-            x = rng.standard_normal(N)
+            x = np.empty(N)
+            fill_normals(x, rng)
             lam, nu = W @ x / np.sqrt(N), B @ x / np.sqrt(N)
             miss = v @ erf(lam / np.sqrt(2)) - u @ erf(nu / np.sqrt(2))
             d = v * np.sqrt(2 / np.pi) * np.exp(-(lam**2) / 2) * miss
