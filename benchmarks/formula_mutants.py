@@ -39,7 +39,8 @@ from .formula_page import PAGE, SAME, page
 from .mutants import functions, mutated, sites
 
 SEED = 25
-LIMIT = 120  # seconds for a test
+LIMIT = 120  # seconds of a processor for a test, which do not depend on what else runs
+HANGS = 1800  # seconds for one that does nothing
 PLACES = 6  # of a function that are drawn from, so that long functions have no more say than short ones
 TOO_LONG = "takes longer than the limit, or ends Python"
 
@@ -83,7 +84,9 @@ class Judge:
         return sorted(known, key=lambda item: (not item.nodeid.startswith("src/"), seconds.get(item.nodeid, 1.0)))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """A test begins."""
+        """A test begins; too long a one ends the child."""
+        if self.out is not None:
+            signal.setitimer(signal.ITIMER_PROF, LIMIT)
         self._write(test=nodeid, began=clock.time())
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -202,7 +205,7 @@ def judged(judge: Judge, mutant: Mutant) -> dict[str, Any]:
         if not test or (right.get(test) and found["how"] != TOO_LONG):
             return found
         again = [each for each in tests if each.nodeid == test]
-        with_right_code = in_child(judge, again, lambda: anew(function), 2 * LIMIT)
+        with_right_code = in_child(judge, again, lambda: anew(function), 2 * HANGS)
         right[test] = with_right_code["test"] == "" and with_right_code["how"] == ""
         if right[test]:
             return found
@@ -246,7 +249,7 @@ def main(arguments: list[str] | None = None, say: Callable[..., None] = print) -
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=200, help="mutants that are drawn")
     parser.add_argument("--record", type=Path, default=Path("formula_mutants.json"), help="what has been judged so far")
-    parser.add_argument("--budget", type=float, default=900.0, help="seconds for a mutant that nothing notices")
+    parser.add_argument("--budget", type=float, default=3600.0, help="seconds for a mutant that nothing notices")
     parser.add_argument("--only", default="", help="judge those whose name, module.function#place, begins so; no page")
     parser.add_argument("--again", action="store_true", help="judge anew those that nothing has noticed")
     given = parser.parse_args(arguments)
@@ -257,7 +260,7 @@ def main(arguments: list[str] | None = None, say: Callable[..., None] = print) -
     tests = sorted(
         {file for module in TESTS if given.only.startswith(module) or not given.only for file in files(module)}
     )
-    options = ["-x", "-s", "-p", "no:cacheprovider", f"--timeout={LIMIT}", "--timeout-method=thread"]
+    options = ["-x", "-s", "-p", "no:cacheprovider", f"--timeout={HANGS}", "--timeout-method=thread"]
     return int(pytest.main([*options, *tests], plugins=[Judge(given, record, say)]))
 
 

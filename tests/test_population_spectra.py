@@ -304,3 +304,22 @@ def test_refusals() -> None:
     two = population(xor_problem(2, [1.0, -1.0]), ov.Start.from_overlaps(xor_problem(2, [1.0, -1.0]), Q=np.eye(2)))
     with pytest.raises(ov.InputError, match="overlaps only"):
         two.cross(0)
+
+
+def test_accuracy_is_relative() -> None:
+    """A loss a thousand times as large has entries 10⁶ times as large, known as well as before."""
+
+    def accuracy(factor: float) -> float:
+        def value(lam, nu, c, v):
+            return factor * np.log(np.cosh(np.sum(v * lam) - np.sum(nu)))
+
+        def gradient(lam, nu, c, v):
+            t = factor * np.tanh(np.sum(v * lam) - np.sum(nu))
+            return v * t, lam * t
+
+        network, rate = ov.Committee(units=1, readout=0.7), ov.OnlineSGD(rate=0.5)
+        loss = ov.Loss(value, gradient, name="log-cosh")
+        p = ov.Problem(data=ov.GaussianInputs(), teacher=network, student=network, loss=loss, algorithm=rate)
+        return population(p, ov.draw(p, size=20, seed=0, scale=0.5), "gradient").accuracy
+
+    assert accuracy(1000.0) == pytest.approx(accuracy(1.0), rel=1e-3)
