@@ -45,9 +45,9 @@ def page(mutants: dict[str, dict[str, Any]]) -> str:
     lines += [
         f"| **all** | {len(mutants)} | {noticed} | |",
         "",
-        f"Of {len(mutants)} mutants {same} compute the same as the formula. Of the {others} others {noticed} are noticed,",
-        f"{share:.1f} %. When they were judged first, {first} were; because of the rest tests were written, or added to those",
-        "that are about a file.",
+        f"Of {len(mutants)} mutants {same} compute the same as the formula. Of the {others} others {noticed} are",
+        f"noticed, {share:.1f} %. When they were judged first, {first} were; because of the rest tests were written,",
+        "or added to those that are about a file.",
         "",
     ]
     lost = sorted((key, row) for key, row in mutants.items() if not row["test"])
