@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "formula_mutants.md"
 SAME = {
     "averages.frame.outside#3": "A third projection onto what is left after two changes rounding errors alone.",
     "averages.panels._field_cuts#12": "The sides −2, …, 2 are symmetric, and cuts are sorted before they are used.",
-    "laws.ridge._felt#10": "The number keeps the bracket open where all eigenvalues are zero, and is lost in any sum.",
+    "laws.ridge._felt#10": "Callers leave out eigenvalues of zero, and in the sum of any others the number is lost.",
     "laws.secular.roots#1": "Two threads share what one does otherwise; each root is found by itself.",
     "spectra.span.span#6": "Signs, by which to multiply and to divide is the same.",
 }  # mutants that compute the same, by name: why; they are not run
@@ -24,7 +24,8 @@ Do the tests notice a mistake? A formula is made wrong in one place, by a change
 lost minus, and the tests about its file are run until one fails. A mutant counts as noticed if that test passes on the
 right code. Compiled functions are compiled anew with the mistake in them. `python -m benchmarks.formula_mutants` draws
 the mutants with a fixed seed from all files that state a formula, at most six of a function, and writes this page;
-[mutants of formulas](claim_mutants.md) asks the same of the claims of the papers.
+[mutants of formulas](claim_mutants.md) asks the same of the claims of the papers. `--count` says how many are drawn; a
+larger number has those of a smaller one among them.
 
 """
 
@@ -38,15 +39,21 @@ def page(mutants: dict[str, dict[str, Any]]) -> str:
         tests = ", ".join(f"`{Path(file).stem.removeprefix('test_')}`" for file in files(name) if file[:5] == "tests")
         lines.append(f"| `{name}` | {groups[name]} | {hits[name]} | {tests} |")
     noticed, first = sum(hits.values()), sum(bool(row["first"]) for row in mutants.values())
-    lines += [f"| **all** | {len(mutants)} | {noticed}, {100 * noticed / len(mutants):.1f} % | |", ""]
+    same = sum(key in SAME for key in mutants)
+    others = len(mutants) - same
+    share = 100 * noticed / max(others, 1)
     lines += [
-        f"By the tests as they were before this run {first} were noticed; tests were written because of others.",
+        f"| **all** | {len(mutants)} | {noticed} | |",
+        "",
+        f"Of {len(mutants)} mutants {same} compute the same as the formula. Of the {others} others {noticed} are",
+        f"noticed, {share:.1f} %. When they were judged first, {first} were; because of the rest tests were written,",
+        "or added to those that are about a file.",
         "",
     ]
     lost = sorted((key, row) for key, row in mutants.items() if not row["test"])
-    same = [f"- `{key.partition('#')[0]}`: {row['words']}. {SAME[key]}" for key, row in lost if key in SAME]
+    alike = [f"- `{key.partition('#')[0]}`: {row['words']}. {SAME[key]}" for key, row in lost if key in SAME]
     real = [f"- `{key.partition('#')[0]}`: {row['words']}" for key, row in lost if key not in SAME]
-    lines += ["These compute the same, so that nothing can notice them:", "", *same, ""] if same else []
+    lines += ["These compute the same, so that nothing can notice them:", "", *alike, ""] if alike else []
     lines += ["Not noticed:", "", *real, ""] if real else []
     return HEAD + "\n".join(lines)
 
