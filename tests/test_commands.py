@@ -12,7 +12,7 @@ import shlex
 import subprocess
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -123,7 +123,7 @@ def test_commands(line: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ca
     stand_in |= {"FIGURE": "overlaps", "FILE": "verdicts.json" if "verify" in words else "data.csv"}
     called: list[object] = []
 
-    def verify(*handles: str, quick: bool, processes: int, record: Path | None) -> ov.papers.Report:
+    def verify(*handles: str, quick: bool, processes: int, record: Path | None, done: Any) -> ov.papers.Report:
         called.extend(ov.papers.paper(handle) for handle in handles or ["committee"])
         return ov.papers.Report((), quick)
 

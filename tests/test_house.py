@@ -163,7 +163,7 @@ def private_uses(path: Path, text: str | None = None) -> list[str]:
     wrong = [
         name
         for name in imports(path, inside_functions=True, text=text)
-        if name not in ("papers", "papers.estimates", "papers.ledger", "papers.panels")
+        if name not in ("papers", "papers.controls", "papers.estimates", "papers.ledger", "papers.panels")
         and not f"{name}.".startswith(f"{own}.")
     ]
     for node in ast.walk(ast.parse(path.read_text() if text is None else text)):

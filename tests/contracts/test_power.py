@@ -57,7 +57,7 @@ def test_a_chain_at_another_rate_is_rejected(monkeypatch: pytest.MonkeyPatch) ->
     def wrong(given: ov.Problem, *args: Any, **more: Any) -> ov.Trajectory:
         return right(replace(given, algorithm=ov.OnlineSGD(0.9 * given.algorithm.rate)), *args, **more)
 
-    equal_in_law(PLAIN, runs=300)
+    equal_in_law(PLAIN, runs=500)
     monkeypatch.setattr(ov, "sample", wrong)
     with pytest.raises(AssertionError, match="differ in law"):
-        equal_in_law(PLAIN, runs=300)
+        equal_in_law(PLAIN, runs=500)

@@ -17,6 +17,7 @@ from .table import Source, blocks
 
 Array = NDArray[np.float64]
 SCALES = 100.0  # times the range of the median column, or its inverse for a tenth of the columns
+REPEATED = 5  # times that a code occurs on average
 CODES = 20  # values of a column, beyond which it is not taken for codes of classes
 FIRST = 200  # rows that are looked at before all
 COLLINEAR = 0.9999  # correlation of a column with the labels
@@ -62,7 +63,9 @@ def warn_of_rows(source: Source, labels: Array, standardise: bool, level: int) -
             stacklevel=level + 1,
         )
     else:
-        decided = next((i for i, known in enumerate(codes) if known is not None and len(known) > 1), None)
+        # in few rows values that occur once belong to one label by themselves
+        several = [known is not None and 1 < len(known) <= done / REPEATED for known in codes]
+        decided = several.index(True) if any(several) else None
         if decided is not None:
             warnings.warn(
                 f"target: column {decided} (counted from 0) determines the labels: each of its values belongs to one "

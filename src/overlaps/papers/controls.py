@@ -10,6 +10,8 @@ A control of a paper is registered by ``@PAPER.control(claim, words)`` on a func
 >>> claims.claims["eq-71"].expected, broken(claims, "eq-71", claims.controls["eq-71"][0]).verdict
 ('holds corrected', 'fails')
 
+A formula that is not public is broken where it stands, in ``inner("giant_step.simulation")`` say.
+
 What takes long, training and its theory, need not be computed again for a wrong formula that is compared with it:
 within `kept_runs` the engines return what they did for the same arguments. Functions that keep their own results must
 not be broken, for these would be kept as well.
@@ -53,6 +55,11 @@ def _patching() -> Iterator[Callable[[Any, str, Callable[..., Any]], None]]:
     finally:
         for owner, name, right in reversed(before):
             setattr(owner, name, right)
+
+
+def inner(module: str) -> Any:
+    """A module of the library by its name there, for formulas that controls and pins need and that are not public."""
+    return import_module(f"overlaps.{module}")
 
 
 def broken(paper: Paper, name: str, control: Control, quick: bool = True) -> Measurement:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 import overlaps as ov
 
-from ...data.two_classes import TwoClasses
-from ...giant_step import neurons, prediction, simulation
-from ...giant_step.line import Line
+from ..controls import inner
 from ..ledger import Patch
 from . import deep_claims, gradient_claims, lemma_claims, printed, recall_claims, score_claims, setups, spread_claims
 from .paper import PAPER
@@ -74,7 +73,7 @@ def rotations(patch: Patch) -> None:
 
 def runs_anew(patch: Patch) -> None:
     """Steps are trained again, and not taken from what has been remembered of right ones."""
-    patch(ov.giant_step, "train", lambda right, *args, **more: simulation.train(*args, **more))
+    patch(ov.giant_step, "train", lambda right, *args, **more: inner("giant_step.simulation").train(*args, **more))
 
 
 def short_means(patch: Patch) -> None:
@@ -87,7 +86,7 @@ def short_means(patch: Patch) -> None:
             X = (X - y[:, None] * mean) / np.sqrt(data.variance(inputs)) + y[:, None] * mean / np.linalg.norm(mean)
         return X, y
 
-    patch(TwoClasses, "draw", wrong)
+    patch(inner("data.two_classes").TwoClasses, "draw", wrong)
 
 
 @PAPER.control("proposition-3.1", "one for c_1 in the rank-one part")
@@ -97,7 +96,7 @@ def proposition_3_1(patch: Patch) -> None:
         return first / ov.giant_step.hermite_coefficients("tanh", 1).c[1], second
 
     runs_anew(patch)
-    patch(simulation, "rank_one", wrong)
+    patch(inner("giant_step.simulation"), "rank_one", wrong)
 
 
 @PAPER.control("proposition-3.1-data-2", "coordinates of variance one around means of length one, for which it holds")
@@ -125,7 +124,7 @@ def lemma_3_3(patch: Patch) -> None:
 @PAPER.control("together", "labels without their signs in the gradient")
 def growth(patch: Patch) -> None:
     runs_anew(patch)
-    patch(simulation, "raw_gradient", lambda right, X, y, *rest: right(X, np.abs(y), *rest))
+    patch(inner("giant_step.simulation"), "raw_gradient", lambda right, X, y, *rest: right(X, np.abs(y), *rest))
     patch(score_claims, "setup1", lambda right, *args: setups.setup1.__wrapped__(*args))
 
 
@@ -137,7 +136,7 @@ def linear_similarity(patch: Patch) -> None:
 @PAPER.control("recall-phases", "features without their signs")
 def recall_phases(patch: Patch) -> None:
     runs_anew(patch)
-    patch(simulation, "recalls", lambda right, F, sides: right(np.abs(F), sides))
+    patch(inner("giant_step.simulation"), "recalls", lambda right, F, sides: right(np.abs(F), sides))
     patch(recall_claims, "setup1", lambda right, *args: setups.setup1.__wrapped__(*args))
 
 
@@ -165,7 +164,7 @@ def theorem_4_2_first_term(patch: Patch) -> None:
 class WithoutScatter:
     """Averages of a slope, of which the square is that of the mean."""
 
-    def __init__(self, line: Line) -> None:
+    def __init__(self, line: Any) -> None:
         self.line, self.slope = line, line.slope
 
     def mean(self, mean, sd, of=None):
@@ -178,8 +177,8 @@ def no_noise(patch: Patch) -> None:
         g, slope = right(*args)
         return g, WithoutScatter(slope)
 
-    patch(neurons, "lines", wrong)
-    patch(ov.giant_step, "solve", lambda right, *args, **more: prediction.solve(*args, **more))
+    patch(inner("giant_step.neurons"), "lines", wrong)
+    patch(ov.giant_step, "solve", lambda right, *args, **more: inner("giant_step.prediction").solve(*args, **more))
 
 
 @PAPER.control("note-4.4", "labels without their sign")

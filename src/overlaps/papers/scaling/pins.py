@@ -6,7 +6,7 @@ import numpy as np
 
 import overlaps as ov
 
-from ...laws.linear import modes
+from ..controls import inner
 from . import printed
 from .model import committee
 from .paper import PAPER
@@ -226,6 +226,7 @@ LATE, SHARES = (0.0, 0.1, 5.0, 60.0), (1.0, 1.0, 100.0, 1e5)
 @PAPER.pin("eq6", "feature-exponent", number=1.0906155)
 def unequal_distances() -> float:
     omega, phi = np.array(SPECTRUM.eigenvalues), np.array(SPECTRUM.fractions)
+    modes = inner("laws.linear").modes
     return float(modes(omega, phi, 0.4, np.linspace(1.0, 2.8, 7), 0.0)([0.0, 0.7, 5.0]).sum())
 
 
