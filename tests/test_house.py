@@ -128,6 +128,7 @@ SHOWN = {  # results that a notebook shows or that draw themselves, and so call 
     "trajectory.dataset",
     "compare.verdict",
     "compare.finite_size",
+    "plan.class_forecast",
     "plan.optimise",
     "plan.rows_forecast",
     "plan.spectrum_forecast",

@@ -21,7 +21,6 @@ from dataclasses import fields, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..algorithms import FullBatch
 from ..averages import Method, method_for
 from ..averages.rules import scrambled
 from ..interface.errors import InputError, NumericalError, unknown
@@ -35,7 +34,7 @@ from ..trajectory.refinement import Goal, Stated, largest_values, refined
 from .mean_field_kernels import ADDED, Diverged, MeanFieldKernels, Singular, Unaffordable, solve_recursion
 from .paths import Points
 from .repeated_runs import Observables, as_trajectory, whole_steps
-from .task import FullBatchTask
+from .task import FullBatchTask, full_batch_of
 
 Array = NDArray[np.float64]
 REPLICAS = 8  # independent scramblings
@@ -95,8 +94,7 @@ def solve_full_batch(
 
 def check_numbers(problem: Problem) -> None:
     """Refuse the recursion of all steps where it would hold too many numbers, before anything is drawn."""
-    algorithm = problem.algorithm
-    assert isinstance(algorithm, FullBatch)
+    algorithm = full_batch_of(problem)
     T, K = algorithm.steps + 1, problem.student.units
     D, C = problem.teacher_units + T * K, problem.data.components.weights.size
     normals = D + (problem.label_noise > 0)

@@ -40,6 +40,12 @@ def samplewise(gradient, value, p, nu, labels, v, u, noise, delta, loss):  # pra
             loss[i] = value(p[i], nu[i], labels[i], v, u, noise[i])
 
 
+def full_batch_of(problem: Problem) -> FullBatch:
+    """The algorithm of a problem that is trained by full batches."""
+    assert isinstance(problem.algorithm, FullBatch)
+    return problem.algorithm
+
+
 @dataclass(frozen=True, eq=False)
 class FullBatchTask:
     """Numbers of a problem with `FullBatch` and a start; at a size, those of the samples that there are.
@@ -63,8 +69,7 @@ class FullBatchTask:
 
     @property
     def algorithm(self) -> FullBatch:
-        assert isinstance(self.problem.algorithm, FullBatch)
-        return self.problem.algorithm
+        return full_batch_of(self.problem)
 
     @property
     def K(self) -> int:
