@@ -10,7 +10,7 @@ DEEP := requirements.deep.lock.txt
 GOAL := $(or $(firstword $(MAKECMDGOALS)),help)
 SETUP := .ci/setup $(VENV) "$(PYTHON)" $(GOAL)
 
-.PHONY: help setup setup-deep setup-dev interpreter demo test lint bench torture fuzz coverage docs gallery locks wheel numba clean
+.PHONY: help setup setup-deep setup-dev interpreter demo test lint bench torture fuzz coverage real docs gallery locks wheel numba clean
 
 help:
 	@echo "make demo    set up, run the demonstration, say where its picture and verdict are"
@@ -20,6 +20,7 @@ help:
 	@echo "make torture set up, kill sweeps, runs, verify and gallery 200 times at random, compare what comes out"
 	@echo "make fuzz    set up, call every public function with input that has no business there, count, into docs/robustness.md"
 	@echo "make coverage set up, count how often the truth lies within the stated error, into docs/accuracy.md"
+	@echo "make real    set up, predict and train linear students and classifiers of real sets, into docs/real_*.md"
 	@echo "make docs    set up, build the documentation into docs/_build/html"
 	@echo "make gallery set up, draw the figures of the papers that have changed into docs/gallery, at the papers' sizes"
 	@echo "make locks   set up, ask the package index whether the pinned packages install on each Python"
@@ -87,6 +88,11 @@ coverage: export OPENBLAS_NUM_THREADS := 1
 coverage: setup
 	$(BIN)/python -m benchmarks.coverage
 	$(BIN)/python -m benchmarks.fresh_rows
+
+real: export OPENBLAS_NUM_THREADS := 1
+real: setup-dev
+	$(BIN)/python -m benchmarks.real_rows
+	$(BIN)/python -m benchmarks.real_classes
 
 docs: setup-dev
 	$(BIN)/sphinx-build -W --keep-going --quiet docs docs/_build/html

@@ -245,3 +245,13 @@ def test_a_spec_of_many_passes_runs_without_a_chain(tmp_path: Path) -> None:
     assert sorted(outcome.results) == ["macro", "micro"]
     assert "meso: not there" in repr(outcome) and "meso: not there" in outcome.verdict_path.read_text()
     assert outcome.results["macro"].data.attrs["system"] == "many-passes"
+
+
+def test_second_moments_of_the_training_set_follow_from_the_test_rows() -> None:
+    """In the principal axes of all rows, against the product of the rows trained on, which takes four times as long."""
+    rows = np.random.default_rng(0).standard_normal((500, 12)) * np.geomspace(1.0, 1e-3, 12)
+    data = ov.Samples(rows, rows.sum(1) + np.arange(500) % 7)
+    problem = ov.Problem(data=data, student=ov.Committee(1, "linear"), algorithm=ov.MultiPass(0.1, samples=400))
+    found = training_set(problem)
+    expected = np.linalg.eigvalsh(found.rows.T @ found.rows / 400)[::-1]
+    assert found.axes[0] == pytest.approx(expected, rel=1e-9)

@@ -34,6 +34,10 @@ def draw_curves(ax: Axes, found: RowsForecast, plan_colour: str, constant_colour
     ax.legend(loc="upper right")
 
 
+def _share(gain: float | None) -> str:
+    return "runs diverged" if gain is None else f"{gain:.0%}"
+
+
 def draw_schedule(ax: Axes, found: RowsForecast, plan_colour: str, constant_colour: str) -> None:
     """The schedule, and what it was predicted to save and saved."""
     plan, size = found.plan, found.data.size
@@ -42,7 +46,7 @@ def draw_schedule(ax: Axes, found: RowsForecast, plan_colour: str, constant_colo
     ax.plot(size * plan.times, plan.rates, ".", color=plan_colour, ms=4)
     ax.axhline(plan.best_constant, color=constant_colour, lw=1.2, ls="--", label="best constant rate")
     ax.set(xlabel="samples", ylabel="learning rate", ylim=(0, None))
-    ax.set_title(f"(f) excess error saved: {plan.gain:.0%}, trained {found.check.gain or 0:.0%}")
+    ax.set_title(f"(f) excess error saved: {plan.gain:.0%}, trained {_share(found.check.gain)}")
     ax.legend(loc="upper right")
 
 
@@ -54,7 +58,7 @@ def words(found: RowsForecast) -> list[str]:
         f"labelled digits, even or odd, {len(found.data.rows)} rows: a training planned before it is done",
         f"  best constant rate {plan.best_constant:.3g}: error predicted {plan.baseline:.4g}, trained {ends[1]}",
         f"  best schedule: error predicted {plan.error:.4g}, trained {ends[0]}; it saves {plan.gain:.0%} of the error "
-        f"above the floor, in training {check.gain or 0:.0%}",
+        f"above the floor, in training {_share(check.gain)}",
         f"  {found.trust.words}",
     ]
     return lines if held is None else [*lines, f"  {held!r}"]

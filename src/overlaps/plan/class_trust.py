@@ -140,15 +140,15 @@ def measure_trust(
     held = _held_out(problem, start, theory.time[-1:], runs.runs, seed)
     half = theory.time >= theory.time[-1] / 2
     loss = _furthest("loss", "error", theory, runs, np.ones_like(half))
-    decisions = _furthest("0-1 error", "misclassified", theory, runs, half)
+    wrong = _furthest("0-1 error", "misclassified", theory, runs, half)
     ends = theory.data.isel(run=0, time=-1)
-    tested = [
+    held_loss, held_wrong = (
         Compared(name, float(ends[variable]), *_mean_of_splits(held[variable]))
         for name, variable in (("loss", "error"), ("0-1 error", "misclassified"))
-    ]
+    )
     fourth, gaussian = _fourth_moments(problem)
     numbers = data.size * len(data.classes)
-    return ClassTrust(loss, decisions, tested[0], tested[1], fourth, gaussian, len(data.rows) / numbers, beyond)
+    return ClassTrust(loss, wrong, held_loss, held_wrong, fourth, gaussian, len(data.rows) / numbers, beyond)
 
 
 def _furthest(name: str, variable: str, theory: Trajectory, runs: Trajectory, times: NDArray[np.bool_]) -> Compared:

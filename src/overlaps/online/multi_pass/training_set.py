@@ -35,9 +35,20 @@ class TrainingSet:
     @cached_property
     def axes(self) -> tuple[Array, Array]:
         """Eigenvalues λ (N,) of C, zero where there are none, and eigenvectors U (N, N), one per column."""
-        values, vectors = np.linalg.eigh(self.rows.T @ self.rows / len(self.rows))
+        values, vectors = np.linalg.eigh(self._second_moments)
         values[values <= len(values) * np.finfo(float).eps * values[-1]] = 0.0
         return values[::-1].copy(), vectors[:, ::-1].copy()
+
+    @property
+    def _second_moments(self) -> Array:
+        """C, (N, N)."""
+        n, N = self.rows.shape
+        if n < 2 * max(N, len(self.test_rows)):
+            return self.rows.T @ self.rows / n
+        # in the principal axes of all rows, Σ x xᵀ over all of them is diagonal, and over the fewer test rows cheaper
+        both = (self.rows, self.test_rows)
+        squares = sum(np.einsum("ij,ij->j", part, part) for part in both)
+        return (np.diag(squares) - self.test_rows.T @ self.test_rows) / n
 
     @cached_property
     def products(self) -> Array:
