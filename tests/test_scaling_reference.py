@@ -73,13 +73,13 @@ def test_one_level_per_dimension_keeps_a_correction() -> None:
     They are a few per cent at N = L = 256, β = 1, η = .5, of either sign from teacher to teacher. With four levels at
     the same size there is nothing of the kind.
     """
-    times, size, gaps = [30.0, 100.0], 256, {}
+    times, size, gaps, count = [30.0, 100.0], 256, {}, 500
     for levels in (4, size):
         problem = committee(levels, 1.0, 0.5, students=2, teachers=2)
         start = ov.draw(problem, size, seed=2, scale=0.3)
         limit = ov.solve(problem, start, times).data["error"].values[0]
-        runs = ov.train(problem, start, times, runs=100, seed=0, progress=False).data["error"].values
-        gaps[levels] = runs.mean(0) / limit - 1, runs.std(0, ddof=1) / np.sqrt(100) / limit
+        runs = ov.train(problem, start, times, runs=count, seed=0, progress=False).data["error"].values
+        gaps[levels] = runs.mean(0) / limit - 1, runs.std(0, ddof=1) / np.sqrt(count) / limit
     gap, error = gaps[size]
     assert np.all(np.abs(gap) > 4.9 * error) and np.all((np.abs(gap) > 0.01) & (np.abs(gap) < 0.1))
     gap, error = gaps[4]
