@@ -258,7 +258,7 @@ def prepared(where: Path) -> Path:
 
 def computes(process: psutil.Process) -> bool:
     """Whether it is a worker, and not one that looks after what others leave."""
-    return "tracker" not in " ".join(process.cmdline())
+    return "resource_tracker" not in " ".join(process.cmdline())
 
 
 def kill(
@@ -359,6 +359,7 @@ def torture(
     with clusters(names is None or "cluster" in names, where) as cluster:
         chosen = [job for job in jobs(cluster.start() if cluster else None) if names is None or job.name in names]
         pairs = [(job, victim) for job in chosen for victim in job.victims]
+        asked: Counter[tuple[str, str]] = Counter()
         expected: dict[str, dict[str, bytes]] = {}
         seconds: dict[str, float] = {}
         wholes: dict[str, int] = {}  # results that a command keeps in all
@@ -374,9 +375,10 @@ def torture(
                 folders[job.name] = prepared(where)
             report(f"{job.name}: {seconds[job.name]:.1f} s when nobody kills it", flush=True)
         while counts.total() < kills:
-            least = min(counts[f"{job.name}: {victim}"] for job, victim in pairs)  # none is left out
-            seldom = [(job, victim) for job, victim in pairs if counts[f"{job.name}: {victim}"] == least]
+            least = min(asked[job.name, victim] for job, victim in pairs)  # none is left out
+            seldom = [(job, victim) for job, victim in pairs if asked[job.name, victim] == least]
             job, victim = choice.choice(seldom if choice.random() < 0.5 else pairs)
+            asked[job.name, victim] += 1  # it may find no such process, and then kills the command
             if cluster:
                 cluster.start()
             moment = Moment(choice.uniform(0.0, seconds[job.name]))
