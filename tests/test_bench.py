@@ -77,7 +77,7 @@ def test_the_readme_has_the_measured_table() -> None:
     goals = [
         f"{what} | {value} |"
         for what, value, verdict, *_ in (m for m in measured if len(m) > 3)
-        if "met" in verdict.lower()
+        if verdict.lower().endswith((": met", ": missed"))
     ]
     page = (root / "README.md").read_text()
     shown = page.split("<!-- speed -->\n")[1].split("\n<!-- end of speed -->")[0].splitlines()[2:]
