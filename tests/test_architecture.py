@@ -31,10 +31,50 @@ def test_floors_count_from_the_ground() -> None:
     assert floors({"a": set(), "b": {"a"}, "c": {"a", "b"}, "d": set()}) == {"a": 0, "b": 1, "c": 2, "d": 0}
 
 
+def stands_on(graph: dict[str, set[str]]) -> dict[str, set[str]]:
+    """The rooms that each room imports and that no other of its imports stands on, directly or not."""
+
+    def below(room: str) -> set[str]:
+        return graph[room].union(*(below(other) for other in graph[room]))
+
+    return {room: others - set().union(*map(below, others)) for room, others in graph.items()}
+
+
+def drawing(graph: dict[str, set[str]], width: int = 64) -> str:
+    """The house as text: one line for each floor, its rooms side by side."""
+    on = floors(graph)
+    lines = ["   " + "_" * (width + 2)]
+    for floor in range(max(on.values()), -1, -1):
+        names = sorted(room for room in graph if on[room] == floor)
+        walls = [(width + 1) * k // len(names) for k in range(len(names) + 1)]
+        cells = (name.center(b - a - 1) for name, a, b in zip(names, walls, walls[1:], strict=False))
+        lines += [f"{floor:2d} |{'|'.join(cells)}|", "   |" + "_" * width + "|"]
+    return "\n".join(lines) + "\n"
+
+
+def house() -> dict[str, set[str]]:
+    return {room: others for room, others in rooms(inside_functions=True).items() if room != "__main__"}
+
+
+def test_a_room_stands_on_the_highest_of_its_imports() -> None:
+    graph = {"a": set[str](), "b": {"a"}, "c": {"a", "b"}, "d": set[str]()}
+    assert stands_on(graph) == {"a": set(), "b": {"a"}, "c": {"b"}, "d": set()}
+    assert drawing(graph, 5).splitlines()[-2:] == [" 0 |a |d |", "   |_____|"]
+
+
 def test_rooms_are_on_their_floors() -> None:
-    told = {room: int(floor) for floor, room in re.findall(r"^\| (\d+) \| `(\w+)` \|", PAGE, re.MULTILINE)}
-    graph = {room: others for room, others in rooms(inside_functions=True).items() if room != "__main__"}
-    assert told == floors(graph)
+    """The table of the page: the floor of each room, and the rooms right beneath it."""
+    rows = re.findall(r"^\| (\d+) \| `(\w+)` \| .* \| (.*) \|$", PAGE, re.MULTILINE)
+    assert {room: int(floor) for floor, room, _ in rows} == floors(house())
+    assert {room: set(re.findall(r"`(\w+)`", beneath)) for _, room, beneath in rows} == stands_on(house())
+
+
+def test_the_house_is_drawn_as_it_stands() -> None:
+    assert PAGE.split("```text\n")[1].split("```")[0] == drawing(house())
+
+
+def test_the_walk_is_ten_lines() -> None:
+    assert 0 < len(re.findall(r"^>>> ", PAGE, re.MULTILINE)) <= 10
 
 
 def test_the_walk_comes_through_the_files_that_it_names() -> None:
