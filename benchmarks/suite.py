@@ -25,6 +25,7 @@ from . import (
     spectra,
     sweeps,
 )
+from .front import FRONT
 from .table import Row, as_markdown, as_readme, as_text, machine, summary
 
 Benchmark = Callable[[bool], list[Row]]
@@ -78,7 +79,7 @@ def run(*, quick: bool = False, out: Path | None = None, front: Path | None = No
         out.write_text(as_markdown(sections), encoding="utf-8")
         print(f"written: {out.parent.name}/{out.name}")
     if front is not None:
-        front.write_text(with_table(front.read_text(encoding="utf-8"), as_readme(sections)), encoding="utf-8")
+        front.write_text(with_table(front.read_text(encoding="utf-8"), as_readme(sections, FRONT)), encoding="utf-8")
         print(f"written: the table of {front.name}")
     return sections
 

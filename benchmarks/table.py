@@ -92,10 +92,13 @@ def as_markdown(sections: Mapping[str, Sequence[Row]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def as_readme(sections: Mapping[str, Sequence[Row]]) -> str:
-    """The measures that have a goal, as the table of the README."""
-    judged = [row for rows in sections.values() for row in rows if row.met is not None]
-    return "\n".join(["| measure | value | goal |", "|---|---|---|", *(_line(r.what, r.value, r.goal) for r in judged)])
+def as_readme(sections: Mapping[str, Sequence[Row]], front: Mapping[str, str]) -> str:
+    """The table of the README: the measures of `front` under the names it gives them, and how many goals were met."""
+    rows = {row.what: row for rows in sections.values() for row in rows}
+    shown = [_line(name, rows[what].value, rows[what].verdict) for what, name in front.items()]
+    judged = [row.met for row in rows.values() if row.met is not None]
+    count = f"{sum(judged)} of the {len(judged)} goals in RESULTS.md were met."
+    return "\n".join(["| measure | value | goal |", "|---|---|---|", *shown, "", count])
 
 
 def _around(page: Path, name: str) -> tuple[str, str, str]:

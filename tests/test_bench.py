@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from benchmarks import __main__ as command
 from benchmarks import compiled_anew, suite, table
+from benchmarks.front import FRONT
 from benchmarks.micro import crossover, same_weights
 from benchmarks.timing import race
 
@@ -70,19 +71,31 @@ def test_arguments(capsys: pytest.CaptureFixture[str]) -> None:
     assert "usage" in capsys.readouterr().err
 
 
+def measured() -> dict[str, list[table.Row]]:
+    """The rows of RESULTS.md, by the heading that they stand under."""
+    sections: dict[str, list[table.Row]] = {}
+    for line in (Path(suite.__file__).with_name("RESULTS.md")).read_text(encoding="utf-8").splitlines():
+        if line.startswith("## "):
+            sections[line.removeprefix("## ")] = []
+        elif line.startswith("| ") and not line.startswith("| measure |"):
+            what, value, verdict, means = line.removeprefix("| ").removesuffix(" |").split(" | ")
+            goal, _, found = verdict.strip().rpartition(": ")
+            sections[[*sections][-1]].append(table.Row(what, value, means, goal, found == "met" if goal else None))
+    return sections
+
+
 def test_the_readme_has_the_measured_table() -> None:
-    """Every measure with a goal in RESULTS.md stands in the README with its value, and nothing else does."""
-    root = Path(__file__).parents[1]
-    measured = [line.split(" | ") for line in (root / "benchmarks" / "RESULTS.md").read_text().splitlines()]
-    goals = [
-        f"{what} | {value} |"
-        for what, value, verdict, *_ in (m for m in measured if len(m) > 3)
-        if verdict.lower().endswith((": met", ": missed"))
-    ]
-    page = (root / "README.md").read_text()
-    shown = page.split("<!-- speed -->\n")[1].split("\n<!-- end of speed -->")[0].splitlines()[2:]
-    assert [f"{what} | {value} |" for what, value, _ in (line.split(" | ") for line in shown)] == goals
-    assert suite.with_table(page, "\n".join(["| measure | value | goal |", "|---|---|---|", *shown])) == page
+    """Ten rows of RESULTS.md with value, goal and whether it was met, and the count of all goals, a missed one too."""
+    page = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+    assert suite.with_table(page, table.as_readme(measured(), FRONT)) == page
+    assert len(FRONT) <= 10
+    assert suite.with_table(page, "another") != page
+
+
+def test_the_table_of_the_readme_shows_what_was_missed() -> None:
+    rows = [table.at_least("fast", 7.0, 5, "It is."), table.at_most("flat", 1.4, 1.3, "It is not.")]
+    shown = table.as_readme({"Part": rows}, {"flat": "how flat"}).splitlines()
+    assert shown[2:] == ["| how flat | 1.4× | ≤ 1.3×: MISSED |", "", "1 of the 2 goals in RESULTS.md were met."]
 
 
 def test_a_mutant_of_a_compiled_function_is_noticed(tmp_path: Path) -> None:
