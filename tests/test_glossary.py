@@ -185,6 +185,19 @@ def test_dimensions(results: dict[str, list[xr.Dataset]]) -> None:
     the_same(found, [name for row in tables()["Dimensions and coordinates"] for name in names(row[0])])
 
 
+def test_words_that_everything_else_uses_are_explained() -> None:
+    words = {word.strip() for row in tables()["Words"] for word in row[0].split(",")}
+    needed = "schedule, batch, sample, samples, epoch, training error, test error, error, group, cell, store, fresh"
+    assert set(needed.split(", ")) <= words
+
+
+def test_a_batch_is_explained_for_every_algorithm_that_has_one() -> None:
+    """One word for a number, a share and a pair, so each owner is named where the word is explained."""
+    meaning = next(row[1] for row in tables()["Words"] if row[0] == "batch")
+    owners = {owner for name, owner in owned("Fields of a spec") if name == "batch"}
+    assert len(owners) > 2 and owners | {"deep.train_metric"} <= set(names(meaning))
+
+
 def test_times_have_units(results: dict[str, list[xr.Dataset]]) -> None:
     times = [data[name] for data in everything(results) for name in ("time", "observed") if name in data.coords]
     units = {time.attrs["units"] for time in times}

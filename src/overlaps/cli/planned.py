@@ -8,6 +8,7 @@ import numpy as np
 
 from ..plan.diverging_runs import in_words
 from ..plan.rows_forecast import RowsForecast
+from ..plot.curves import LABELS
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -29,7 +30,7 @@ def draw_curves(ax: Axes, found: RowsForecast, plan_colour: str, constant_colour
         error = f"trained, tested on {held.rows} rows held out"
         ax.errorbar(0.8 * x[-1], held.measured, held.error, fmt="o", ms=3.5, color=constant_colour, lw=1, label=error)
     ax.axhline(found.floor, color="0.5", ls=":", lw=1, label="no linear map goes below")
-    ax.set(xscale="log", yscale="log", xlabel="samples", ylabel="error")
+    ax.set(xscale="log", yscale="log", xlabel="samples", ylabel=LABELS["error"])
     ax.set_title("(e) labelled digits: one pass, fresh rows")
     ax.legend(loc="upper right")
 

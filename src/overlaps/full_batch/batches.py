@@ -1,4 +1,4 @@
-"""Mini-batches: which of the m samples a step uses, as multipliers s of their duals, of mean one.
+"""Batches: which of the m samples a step uses, as multipliers s of their duals, of mean one.
 
 A step that uses n = b m samples has the gradient (1/n) Σ_{i in the batch} δ_i x_i = (1/m) Σ_i s_i δ_i x_i, where s_i is
 m/n times how often sample i was drawn. Batches of different steps are independent. As m → ∞ the multipliers of

@@ -6,7 +6,7 @@
 - All others are averages over scrambled Sobol points and their mirror images, stretched to have the second moments of a
   standard normal. The recursion is done for several independent scramblings: the spread of the results is the error,
   and the number of points is doubled until it is as small as asked, relative to the largest value of each variable (of
-  an overlap with a fixed direction, at least a tenth of what its length allows). Multipliers of mini-batches are drawn
+  an overlap with a fixed direction, at least a tenth of what its length allows). Multipliers of batches are drawn
   from a Latin hypercube.
 
 Smooth losses begin with responses. Their noise grows with the horizon, and their cost as its third power, so that
@@ -41,7 +41,7 @@ REPLICAS = 8  # independent scramblings
 ACCURACY, ACCEPTED = 1e-3, 1e-2  # relative, where none is named: to aim at, and to accept
 MEMORY = 2.5e8  # numbers that a recursion may hold
 FEWEST = 10  # log2 of half the paths to begin with, of Stein's form
-ENOUGH = 15  # log2 of half the paths that suffice with mini-batches, if what they reach is accepted: errors fall slowly
+ENOUGH = 15  # log2 of half the paths that suffice with batches, if what they reach is accepted: errors fall slowly
 SHORT = 64  # columns up to which responses are worth trying
 TURNED = 1e-11  # relative variance added to the fields of linear problems, as ADDED, but beside rounding alone
 KERNELS = ("V_theta", "V_omega", "B_theta", "B_omega")

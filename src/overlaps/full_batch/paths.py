@@ -3,7 +3,7 @@
     p(a) = β(a) + h̃(a) + Σ_{b<a} ω(b) B_ω(b, a),    h̃ = h A,    ω(a) = s(l) δ(a),    δ = ∂loss/∂p,
 
 for a set of points h of a standard normal, whose averages are the kernels of `overlaps.full_batch.mean_field_kernels`;
-s(l) = 1 is the multiplier of the sample at step l of column a. With mini-batches (`overlaps.full_batch.batches`) s is
+s(l) = 1 is the multiplier of the sample at step l of column a. With batches (`overlaps.full_batch.batches`) s is
 random. That of step l is independent of all fields up to step l, so that averages over it are taken exactly:
 
     E[ω(l)] = E[δ(l)]    E[ω(μ) ω(l)ᵀ] = E[ω(μ) δ(l)ᵀ], μ < l    E[ω(l) ω(l)ᵀ] = E[s²] E[δ δᵀ]    E[∂ω/∂h̃] = E[∂δ/∂h̃]
@@ -31,7 +31,7 @@ class Points(NamedTuple):
 
     h: standard normal variables of the columns, (n, D).
     targets: standard normal variables of the noise of the targets, (n,), where there is any.
-    multipliers: of the samples in the batches of each step, (n, T), with mini-batches;
+    multipliers: of the samples in the batches of each step, (n, T), where a step uses a part of them;
     batch_noise: or standard normal variables that stand for them in a linear problem, (n, T K).
     """
 

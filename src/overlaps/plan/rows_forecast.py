@@ -167,6 +167,8 @@ class RowsForecast:
         return card(repr(self), self._draw_curves, describe="error of fresh rows against samples")
 
     def _draw_curves(self, ax: Any) -> None:
+        from ..plot.curves import LABELS
+
         c = self.curves.isel(sample=slice(1, None))
         x = c["sample"].values
         for name, style, words in (
@@ -176,11 +178,12 @@ class RowsForecast:
             ax.plot(x, c[f"error_{name}"].values, style, label=words)
             ax.fill_between(x, c[f"error_{name}_low"].values, c[f"error_{name}_high"].values, alpha=0.15, lw=0)
         ax.axhline(self.floor, color="0.5", ls=":", label="floor")
-        ax.set(xscale="log", yscale="log", xlabel="samples", ylabel="error")
+        ax.set(xscale="log", yscale="log", xlabel="samples", ylabel=LABELS["error"])
         ax.legend()
 
     def plot(self) -> Figure:
         """Spectrum and what it tells of the labels, learning curves with bands and trainings, schedule, verdict."""
+        from ..plot.curves import LABELS
         from ..plot.log_axes import label
         from ..plot.palette import COLOURS, panels
 
@@ -208,7 +211,11 @@ class RowsForecast:
                 curve.errorbar(x[-1], runs.mean(), runs.std(ddof=1), fmt="o", color=colour)
         curve.axhline(self.floor, color="0.5", ls=":", label="floor")
         curve.set(
-            xscale="log", yscale="log", xlabel="samples", ylabel="error", title="one pass; dots: trained on the rows"
+            xscale="log",
+            yscale="log",
+            xlabel="samples",
+            ylabel=LABELS["error"],
+            title="one pass; dots: trained on the rows",
         )
         curve.legend()
         promised = "not promised to save anything"
