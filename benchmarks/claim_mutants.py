@@ -167,7 +167,7 @@ def table(rows: list[dict[str, Any]]) -> str:
     return "\n".join(lines if lost else lines[:-3])
 
 
-HEAD = """# Mutants of formulas
+HEAD = """# Mutants noticed by claims
 
 Do the claims of the [papers](papers.md) notice a mistake? A formula is made wrong in one place, by a changed operator,
 a number larger by one or a lost minus, and the quick claims that use it are measured. A mutant counts as noticed if one

@@ -18,13 +18,13 @@ SAME = {
     "spectra.span.span#6": "Signs, by which to multiply and to divide is the same.",
 }  # mutants that compute the same, by name: why; they are not run
 
-HEAD = """# Mutants of tested formulas
+HEAD = """# Mutants noticed by tests
 
 Do the tests notice a mistake? A formula is made wrong in one place, by a changed operator, a number larger by one or a
 lost minus, and the tests about its file are run until one fails. A mutant counts as noticed if that test passes on the
 right code. Compiled functions are compiled anew with the mistake in them. `python -m benchmarks.formula_mutants` draws
 the mutants with a fixed seed from all files that state a formula, at most six of a function, and writes this page;
-[mutants of formulas](claim_mutants.md) asks the same of the claims of the papers. `--count` says how many are drawn; a
+[mutants noticed by claims](claim_mutants.md) asks the same of the claims of the papers. `--count` says how many are drawn; a
 larger number has those of a smaller one among them.
 
 """
