@@ -24,8 +24,8 @@ Do the tests notice a mistake? A formula is made wrong in one place, by a change
 lost minus, and the tests about its file are run until one fails. A mutant counts as noticed if that test passes on the
 right code. Compiled functions are compiled anew with the mistake in them. `python -m benchmarks.formula_mutants` draws
 the mutants with a fixed seed from all files that state a formula, at most six of a function, and writes this page;
-[mutants noticed by claims](claim_mutants.md) asks the same of the claims of the papers. `--count` says how many are drawn; a
-larger number has those of a smaller one among them.
+[mutants noticed by claims](claim_mutants.md) asks the same of the claims of the papers. `--count` says how many are
+drawn; a larger number has those of a smaller one among them.
 
 """
 

@@ -45,7 +45,7 @@ class GradientFlow(OnePass):
         object.__setattr__(self, "decay", number("decay", self.decay, least=0))
 
     def step(self, rate: Array, size: int) -> tuple[Array, Array]:
-        """L and p of steps without noise; nothing takes them."""
+        """L and p of a step without noise, for the interface of algorithms: gradient flow itself takes no steps."""
         return 1 - (rate * self.decay / size)[:, None, None], rate[:, None].copy()
 
     def limit(self, rate: float) -> tuple[Array, Array]:
@@ -64,7 +64,7 @@ class GradientFlow(OnePass):
 
 
 def examples() -> tuple[GradientFlow, ...]:
-    """One."""
+    """One example for the contract tests."""
     return (GradientFlow(rate=0.3, readout_rate=0.1, decay=0.01),)
 
 

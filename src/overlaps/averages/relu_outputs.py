@@ -1,7 +1,8 @@
 """Losses of the output of many ReLU units, f = Σ_k v_k max(λ_k, 0), by random points that are made smooth.
 
-A slope of a ReLU jumps, and an average over fixed points jumps with it as fields move. So fields are made positive
-instead of waiting until they are: for a field of mean μ and variance σ²
+The slope of a ReLU jumps at zero, so an average of slopes over fixed random points jumps as the fields move. Instead of
+counting the points with a positive field, every point is reflected to a positive field and weighted with its
+probability: for a field of mean μ and variance σ²
 
     E[1(λ > 0) ψ(λ)] = E[ ψ(|λ|) / (1 + exp(−2 μ |λ|/σ²)) ],
 
@@ -125,7 +126,7 @@ def _pairs(slope, bend, y, table, C, mean, H, w, v, known):  # pragma: no cover 
 
 
 def calibrated(H: Array, w: Array, v: Array, known: Known) -> Array:
-    """Weights of the points, as near to w as can be, for which the means of f and f² are what they are.
+    """Weights of the points, as near to w as possible, with which the means of f and f² over points are the exact ones.
 
     Both are known in closed form, and most of what varies in ℓ' and ℓ'' from point to point is a function of them.
     """
@@ -152,7 +153,7 @@ def _evaluated(function, f, y):  # pragma: no cover - compiled
 
 @cache
 def tabulated(name: str, y: float) -> Table:
-    """ℓ' and ℓ'' of a loss for a label, so fine that the table is as good as they are; empty where none is so fine."""
+    """Table of ℓ' and ℓ'' of a loss for a label, accurate to a relative `TABULATED`; empty where no table is."""
     slope, bend = (named(_outer, part, name) for part in ("slope", "bend"))
     for step in (0.04, 0.02, 0.01):
         places = np.arange(-REACH, REACH, step)

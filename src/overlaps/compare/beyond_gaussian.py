@@ -90,7 +90,7 @@ class BeyondGaussian:
     partings: tuple[Parting, ...]
 
     def told(self, time: float, digits: int = 3) -> str:
-        """A time of a parting in words: what is the first time may have been before, what is infinite comes later."""
+        """The time of a parting in words: a number, or before the first or later than the last recorded time."""
         if not np.isfinite(time):
             return f"later than {self.times[-1]:g}"
         return f"before {time:.{digits}g}" if time <= self.times[0] else f"{time:.{digits}g}"

@@ -1,15 +1,15 @@
 """A theory estimated from n rows against training on n' other rows of the same population.
 
-Runs on n' rows have these rows as their population, which differs from the one behind them as that of the n rows does:
-by a bias that goes as 1/n', and by a standard error that goes as 1/√n'. With f the theory of the n rows as they are,
-f_∞ that of the population behind them (both of `overlaps.trajectory.fresh_rows`) and s the standard error, runs are
-expected at
+Runs on n' rows learn what these rows say of the population, and so differ from training on the population itself: by a
+bias that goes as 1/n', and by a standard error that goes as 1/√n'. The theory of n rows differs from it likewise. With
+f the theory of the n rows as they are, f_∞ that of the population behind them (both of
+`overlaps.trajectory.fresh_rows`) and s the standard error, runs are expected to have the mean
 
-    f_∞ + (n/n') (f − f_∞)        within a standard error        s √(1 + n/n')
+    f_∞ + (n/n') (f − f_∞)        with a standard error        s √(1 + n/n')
 
-beside their own. For a very large table in place of the population both corrections of the runs' side vanish. Many
-passes go through training sets of one size, whatever the table, so that there is no bias, and the error of the runs'
-side is taken as no smaller than that of the theory.
+to which the standard error over the runs is added. For a very large table in place of the population both corrections
+of the runs' side vanish. Many passes go through training sets of one size, whatever the table, so that there is no
+bias, and the error of the runs' side is taken as no smaller than that of the theory.
 
 Overlaps and errors from zero weights are mean squares, whose standard error is proportional to themselves: an estimate
 that is too small by chance has one that is too small. Where runs are above what is expected, s is taken as that of a

@@ -133,7 +133,7 @@ class OverloadCache:
         return f"{self.function.rpartition('.')[2]}-{sha256(repr(words).encode()).hexdigest()[:32]}"
 
     def enable(self) -> None:
-        """Numba's word; code is always kept."""
+        """Nothing: Numba's interface of a cache asks for this method, and this cache is always enabled."""
 
     disable = flush = enable
 

@@ -147,7 +147,7 @@ class ConditionedGaussian:
 
 
 class ConditionedDataMatrix:
-    """X as far as it was asked for."""
+    """A random data matrix X that is never formed: its products are drawn, conditioned on the products drawn before."""
 
     def __init__(self, task: FullBatchTask, runs: int, rng: np.random.Generator) -> None:
         self.means = Means(task)

@@ -14,8 +14,9 @@ The kernels close the loop; ν_g is the Gram matrix of the sources S_g and ρ th
     V_θ(c) = Σ_g r_g(c) [τ_gᵀ ν_g τ_g + (n_g/m) Λ̃_gᵀ (Σ_c' r_g(c') V_ω(c')) Λ̃_g]      β(c) = Σ_g ν_g(mean c, ·) τ_g
     V_ω(c) = ρ E[ω ωᵀ]     α(c) = ρ E[ω]     B_ω(c) = −Σ_g (n_g/m) r_g(c) Λ̃_g     B_θ(c) = ρ E[∂ω/∂h̃] = A⁻¹ ρ E[h ωᵀ]
 
-with h̃ = h A, V_θ = Aᵀ A, h standard normal. Column a needs columns before a alone, so nothing is iterated. The last
-form of B_θ, by Stein's lemma, needs no derivative of ω and holds for losses with kinks.
+with h̃ = h A, V_θ = Aᵀ A, h standard normal. Column a depends on earlier columns only, so one sweep over the columns
+solves the equations and nothing is iterated. The last form of B_θ, by Stein's lemma, needs no derivative of ω and holds
+for losses with kinks.
 
 Long histories are nearly linearly dependent: within some ten steps V_θ is singular to rounding. To leave directions out
 of A does not work, since later columns are large multiples of what is left out. Instead fields get independent noise of
@@ -84,7 +85,7 @@ class Diverged(Exception):
 
 
 class Singular(Exception):
-    """V_θ lost its factor to rounding at a step; the kernels hold what came before."""
+    """Rounding made V_θ indefinite at a step, so it has no Cholesky factor; `kernels` are right up to that step."""
 
     def __init__(self, kernels: MeanFieldKernels, step: int) -> None:
         super().__init__(step)
@@ -92,7 +93,7 @@ class Singular(Exception):
 
 
 class Unaffordable(Exception):
-    """The budget was spent at a step; the kernels hold what came before."""
+    """The budget was spent at a step; `kernels` are right up to that step."""
 
     def __init__(self, kernels: MeanFieldKernels, step: int) -> None:
         super().__init__(step)
@@ -114,7 +115,7 @@ class Feedback:
         self.kernels = kernels
 
     def extend(self, columns: slice) -> None:
-        """Take in new columns, after everything is known of them."""
+        """Add new columns to the memory, once the kernels in these columns have been computed."""
         for X, Y in self.pairs:
             for c, factor in enumerate(self.factors):
                 factor.orthonormal(X, Y[c], columns)
@@ -198,7 +199,7 @@ def solve_recursion(
 
 
 def propagate(task: FullBatchTask, kernels: MeanFieldKernels, back: tuple[Array, Array], columns: slice) -> None:
-    """Columns of τ and Λ̃, from α before them and what comes `back` through B_g."""
+    """Compute new columns of τ and Λ̃ from earlier columns of α and from `back`, the products with B_g."""
     done = slice(0, columns.start)
     history = task.history[done, columns]
     pushed = np.zeros((task.gram.shape[-1], history.shape[1]))

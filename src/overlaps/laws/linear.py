@@ -105,12 +105,12 @@ def linear_modes(spectrum: AnySpectrum, rate: float, *, distance: float = 1.0, t
 def _decaying(
     spectrum: AnySpectrum, rate: float, distance: float, trained: int | None
 ) -> tuple[Array, Array, float, float]:
-    """Eigenvalues and fractions of the trained levels, the floor, and how far they are from their place on it."""
+    """Eigenvalues and fractions of the trained levels, the floor, and the part of their distance that decays."""
     omega, phi, frozen = levels(spectrum, trained)
     if omega.size and rate * omega[0] < 1 / HUGE:
         raise InputError(f"rate: {rate:g} is too small for its square; use small_rate_error, the limit of small rates")
     floor = floor_of(frozen, float(phi @ omega), rate, distance)
-    # at the floor e_b = η φ_b ε_∞: trained levels have this much less to lose
+    # at the floor e_b = η φ_b ε_∞, so the distance of trained levels decays from this much less
     return omega, phi, floor, distance - rate * floor
 
 
@@ -235,8 +235,8 @@ def _critical(p: Array, n: Array) -> float:
     return float(brentq(excess, 0.0, 1.0, xtol=1e-15) / top)
 
 
-def floor_of(untold: float, variance: float, rate: float, distance: float) -> float:
-    """ε_∞ where inputs of variance `untold` cannot be read by the trained weights, which read `variance`.
+def floor_of(unread_variance: float, variance: float, rate: float, distance: float) -> float:
+    """ε_∞ where inputs of variance `unread_variance` is not read by the trained weights, which read `variance`.
 
     Refuses a rate at which the error grows.
     """
@@ -245,7 +245,7 @@ def floor_of(untold: float, variance: float, rate: float, distance: float) -> fl
             f"rate: {rate:g} is at or above critical_rate = {2 / variance:.6g}, where the error of a linear student "
             "grows without bound; reduce it"
         )
-    return 0.5 * distance * untold / (1 - 0.5 * rate * variance)
+    return 0.5 * distance * unread_variance / (1 - 0.5 * rate * variance)
 
 
 class SingleVector(NamedTuple):

@@ -260,7 +260,7 @@ def _coefficients(T: Array) -> Array:
         Q = a @ R
         return a * M / np.sqrt(1 + 2 * Q) - ((1 + Q) * one - R**2) ** -0.5
 
-    # where students of no length would go first: runs start with small ones
+    # begin the search at the direction in which students of vanishing length grow: runs start with small weights
     at = np.asarray(root(rest, one**-0.5 / M, tol=1e-14).x)
     left = float(np.abs(rest(at)).max())
     if not left <= 1e-11 * float(one.min()) ** -0.5:

@@ -154,7 +154,7 @@ def _phi(z: Array) -> Array:
 
 
 def _grid(begin: float, end: float, first: float, doublings: int) -> Array:
-    """Ends of steps from one time to another, equal in log(t + first) and twice as many with each doubling."""
+    """Ends of the steps between two times: equally spaced in log(t + first), their number doubled `doublings` times."""
     if end <= begin:
         return np.zeros(0)
     ratio = (end + first) / (begin + first)
@@ -396,7 +396,7 @@ def _attempts(
             if coarse is not None and not left_out:
                 left_out = _left_out(fine, problem, start, rule, rank, doublings, budget)
         except NumericalError:
-            if doublings > 2 or budget.exhausted:  # long steps may go astray where short ones do not
+            if doublings > 2 or budget.exhausted:  # long steps may be unstable where short ones are stable
                 raise
             coarse = None
             continue
@@ -453,6 +453,6 @@ def _extrapolated(fine: Trajectory, coarse: Trajectory) -> Trajectory:
     for name in fine.variables:
         x, y = data[name], coarse.data[name].values
         limit = x.values + (x.values - y) / 3
-        # what cannot be negative is not made so
+        # a quantity that both solutions have as positive is not extrapolated below zero
         data[name] = (x.dims, np.where((x.values >= 0) & (y >= 0), np.maximum(limit, 0.0), limit), x.attrs)
     return replace(fine, data=data)

@@ -60,7 +60,7 @@ class Run(Protocol):
     chunk: about how many steps it takes between two reports of its progress.
     measures: the variables that it measures; an error that is not among them follows from the overlaps.
     observations: what it has observed besides, one set of arrays for each observed time so far.
-    stop: (1,) whether to leave steps undone, for nobody waits for them.
+    stop: (1,) set to true when the training is interrupted: the run then skips its remaining steps.
     """
 
     chunk: int

@@ -52,7 +52,7 @@ Array = NDArray[np.float64]
 WIDTH = 100.0  # bounds of a rate, by default: the largest of the problem divided and multiplied by this
 LARGEST_BATCH = 10_000
 TRIALS = {"rate": SCANNED + REFINED + MOST, "decay": SCANNED + REFINED, "batch": 55}  # at most, or nearly so
-Tell = Callable[[], object]
+Report = Callable[[], object]
 
 
 @dataclass(frozen=True, eq=False)
@@ -295,7 +295,7 @@ def _largest_rate(problem: Problem, time: float) -> float:
     return float(np.max(rate.at(np.array([0.0, *(t for t in rate.knots if t <= time), time]))))
 
 
-def _best_rates(judge: Objective, start: Start, bounds: Any, knots: Any, tell: Tell) -> TrainingPlan:
+def _best_rates(judge: Objective, start: Start, bounds: Any, knots: Any, report: Report) -> TrainingPlan:
     problem, time = judge.problem, judge.last
     if not _is_count(knots):
         times = array("knots", knots, (None,))
@@ -305,7 +305,7 @@ def _best_rates(judge: Objective, start: Start, bounds: Any, knots: Any, tell: T
         times = knot_times(time, whole("knots", knots, least=2, most=1000))
     centre = _largest_rate(problem, time)
     low, high = _limits(bounds, centre / WIDTH, centre * WIDTH)
-    constant = best_constant(lambda rate: judge.searched(with_rate(problem, rate)), low, high, tell)
+    constant = best_constant(lambda rate: judge.searched(with_rate(problem, rate)), low, high, report)
     if not np.isfinite(constant.excess):
         raise NumericalError(
             f"optimise: the error grows without bound at every constant rate from {low:g} to {high:g}; lower bounds",
@@ -313,7 +313,7 @@ def _best_rates(judge: Objective, start: Start, bounds: Any, knots: Any, tell: T
             time=time,
         )
     rate = float(constant.values[0])
-    found = best_values(lambda rates: judge.slopes(times, rates), np.full(times.size, rate), low, high, tell)
+    found = best_values(lambda rates: judge.slopes(times, rates), np.full(times.size, rate), low, high, report)
     best = with_rate(problem, Schedule(times, found.values))
     return TrainingPlan(
         best,
@@ -363,14 +363,14 @@ def _single(
     )
 
 
-def _best_decay(judge: Objective, start: Start, bounds: Any, knots: Any, tell: Tell) -> TrainingPlan:
+def _best_decay(judge: Objective, start: Start, bounds: Any, knots: Any, report: Report) -> TrainingPlan:
     problem = judge.problem
     low, high = _limits(bounds, 1e-4, 10.0)
 
     def changed(decay: float) -> Problem:
         return replace(problem, algorithm=replace(problem.algorithm, decay=decay))
 
-    found = best_constant(lambda decay: judge.excess(changed(decay)), low, high, tell)
+    found = best_constant(lambda decay: judge.excess(changed(decay)), low, high, report)
     without = judge.excess(changed(0.0))
     if without <= found.excess and bounds is None:
         return _single(judge, start, "decay", 0.0, changed(0.0), without, found.evaluations + 1)
@@ -378,7 +378,7 @@ def _best_decay(judge: Objective, start: Start, bounds: Any, knots: Any, tell: T
     return _single(judge, start, "decay", value, changed(value), found.excess, found.evaluations + 1)
 
 
-def _best_batch(judge: Objective, start: Start, bounds: Any, knots: Any, tell: Tell) -> TrainingPlan:
+def _best_batch(judge: Objective, start: Start, bounds: Any, knots: Any, report: Report) -> TrainingPlan:
     problem = judge.problem
     if problem.update.changes:
         raise InputError("rate: a batch changes how many steps there are, so its schedule would too; use one rate")
@@ -392,7 +392,7 @@ def _best_batch(judge: Objective, start: Start, bounds: Any, knots: Any, tell: T
 
     def excess(batch: int) -> float:
         if batch not in tried:
-            tell()
+            report()
             tried[batch] = objective(changed(batch), start, budget / batch).excess(changed(batch))
         return tried[batch]
 

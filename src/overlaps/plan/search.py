@@ -41,17 +41,17 @@ def knot_times(last: float, count: int) -> Array:
     return last * np.concatenate([[0.0], inner, [1.0]])
 
 
-def best_constant(excess: Callable[[float], float], low: float, high: float, tell: Callable[[], object]) -> Found:
+def best_constant(excess: Callable[[float], float], low: float, high: float, report: Callable[[], object]) -> Found:
     """The value between two bounds of smallest excess error; infinite values are refused trials.
 
-    tell: called at every evaluation.
+    report: called at every evaluation, for the progress bar.
     """
     evaluations = 0
 
     def at(x: float) -> float:
         nonlocal evaluations
         evaluations += 1
-        tell()
+        report()
         found = excess(float(np.exp(x)))
         # a finite stand-in: a scan of numbers that are all infinite has no smallest
         return float(np.log(found)) if 0 < found < np.inf else (-700.0 if found == 0 else 700.0)
@@ -66,12 +66,12 @@ def best_constant(excess: Callable[[float], float], low: float, high: float, tel
 
 
 def best_values(
-    slopes: Callable[[Array], tuple[float, Array]], first: Array, low: float, high: float, tell: Callable[[], object]
+    slopes: Callable[[Array], tuple[float, Array]], first: Array, low: float, high: float, report: Callable[[], object]
 ) -> Found:
     """The values between bounds of smallest excess error, from `first` on.
 
     slopes: the excess error at values, infinite where they are refused, and its derivatives by their logarithms.
-    tell: called at every evaluation.
+    report: called at every evaluation, for the progress bar.
     """
     evaluations, worst = 0, -np.inf
     best_x, best = np.log(first), np.inf
@@ -79,7 +79,7 @@ def best_values(
     def objective(x: Array) -> tuple[float, Array]:
         nonlocal evaluations, worst, best, best_x
         evaluations += 1
-        tell()
+        report()
         error, slope = slopes(np.exp(x))
         if not (0 < error < np.inf and np.isfinite(slope).all()):
             away = x - best_x

@@ -4,9 +4,10 @@ Two things may fail. Rows are not Gaussian: to second order in the rate SGD feel
 
     E|x|⁴/(E|x|²)²        for Gaussian inputs of the same spectrum 1 + 2 Σ ω²/(Σ ω)²
 
-tells most; it is large where rows are bright and dark, or have heavy tails. This is measured by training on the rows
-themselves at several rates, and grows with the rate. And rows are few: what was estimated from them is uncertain, which
-is measured by one pass over four fifths of the rows, tested on the fifth that is held out.
+is the most important number; it is large where the lengths of rows differ much, as those of bright and dark images do,
+or where rows have heavy tails. This is measured by training on the rows themselves at several rates, and grows with the
+rate. And rows are few: what was estimated from them is uncertain, which is measured by one pass over four fifths of the
+rows, tested on the fifth that is held out.
 
 `Trust.within(rate)` is the relative deviation that has to be reckoned with: the one measured, interpolated in the rate,
 and 2.5 standard errors of it.

@@ -316,7 +316,7 @@ def own_weights(
 ) -> tuple[Array, Array | None]:
     """a_ii of every sample for these units, (n, units), and ⟨c⟩ (K, K) or None; nothing is checked.
 
-    What a look at the blocks w_i w_i and vv needs, without the n K² numbers of a `NetworkMatrix`.
+    The blocks w_i w_i and vv need no more than these, so the n K² numbers of a `NetworkMatrix` are not computed.
     """
     n, K = fields[0].shape
     layers = not isinstance(problem.student, Softmax)

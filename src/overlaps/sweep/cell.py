@@ -106,7 +106,7 @@ class Outcome(NamedTuple):
 
 
 def compute(cell: Cell) -> Outcome:
-    """What comes of a cell; no exception, whatever is wrong with it, but those that end the process."""
+    """Compute a cell. Errors become the status of its outcome; only what ends the process is raised."""
     began = clock.perf_counter()
     status, reason, data = DONE, "", xr.Dataset()
     try:

@@ -6,7 +6,7 @@ from .definition import Constant
 
 
 def examples() -> tuple[Constant, ...]:
-    """One."""
+    """One example for the contract tests."""
     return (Constant(0.4),)
 
 

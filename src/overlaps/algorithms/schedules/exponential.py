@@ -37,7 +37,7 @@ class Exponential(TimeDependent):
 
 
 def examples() -> tuple[Exponential, ...]:
-    """One."""
+    """One example for the contract tests."""
     return (Exponential(0.8, 2.0),)
 
 

@@ -43,7 +43,7 @@ class WarmupStableDecay(TimeDependent):
 
 
 def examples() -> tuple[WarmupStableDecay, ...]:
-    """One."""
+    """One example for the contract tests."""
     return (WarmupStableDecay(0.8, 0.5, 1.0, 1.0, final=0.1),)
 
 

@@ -121,7 +121,7 @@ class _Passes:
         return self.start.student @ self.set.axes[1]
 
     def attempts(self) -> Iterator[Stated]:
-        """In long stretches, and then step by step where these have missed anything."""
+        """The solution by stretches of many steps, and if that costs accuracy, then the one step by step."""
         found, missed = self.attempt(stretches=True)
         yield found
         if missed:

@@ -70,7 +70,7 @@ class Page:
         self.uploads.close()
 
     def _frame(self) -> Any:
-        """What all rooms stand in; a visitor is a page that was loaded, whoever has loaded it."""
+        """The page around all rooms. A visitor is one load of the page: a reload or a second tab is another one."""
         from dash import dcc, html
 
         from .controls import upload
