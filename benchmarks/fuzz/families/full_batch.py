@@ -11,32 +11,24 @@ from ..problems import (
     Case,
 )
 
+PROCESS = {
+    "problem": FULL_BATCH,
+    "start": FLAT_START,
+    "times": [1.0],
+    "runs": 2,
+    "seed": 0,
+    "sigma": 0.1,
+    "z": 0.0,
+    **QUIET,
+}
 CASES: dict[str, Case] = {
     "alternative": (
         ov.full_batch.alternative,
-        {
-            "problem": FULL_BATCH,
-            "start": FLAT_START,
-            "times": [1.0],
-            "runs": 2,
-            "seed": 0,
-            "sigma": 0.1,
-            "z": 0.0,
-            **QUIET,
-        },
+        PROCESS,
     ),
     "perturbed": (
         ov.full_batch.perturbed,
-        {
-            "problem": FULL_BATCH,
-            "start": FLAT_START,
-            "times": [1.0],
-            "runs": 2,
-            "seed": 0,
-            "sigma": 0.1,
-            "z": 0.0,
-            **QUIET,
-        },
+        PROCESS,
     ),
     "continued": (
         ov.full_batch.continued,
