@@ -45,7 +45,7 @@ LOST = 1e-11  # relative variance of a new column below which a Gram matrix coun
 
 
 class WeightsAndDuals:
-    """Θ (runs, N, D), Ω (runs, m, D), and A_θ and A_ω (runs, components, D, D) as far as they were asked for."""
+    """Θ (runs, N, D), Ω (runs, m, D), and A_θ and A_ω (runs, components, D, D), for the columns so far."""
 
     def __init__(self, scale: str, task: FullBatchTask, runs: int, sigma: float) -> None:
         self.scale, self.sigma, self.means = scale, sigma, Means(task)
@@ -57,7 +57,7 @@ class WeightsAndDuals:
         self.step = -2  # the first block is that of the teachers, step −1
 
     def add_weights(self, theta: Array) -> slice:
-        """Take in a block of columns θ; their place."""
+        """Add a block of columns θ; returns their positions."""
         self.step += 1
         self.theta = np.concatenate([self.theta, theta], axis=2)
         new = np.swapaxes(self.theta, 1, 2)[:, None] @ (self.r[:, :, None] * theta[:, None])
@@ -66,7 +66,7 @@ class WeightsAndDuals:
         return slice(self.omega.shape[2], self.theta.shape[2])
 
     def add_duals(self, omega: Array) -> slice:
-        """Take in the duals ω of that block."""
+        """Add the duals ω of that block."""
         new = slice(self.omega.shape[2], self.theta.shape[2])
         self.omega = np.concatenate([self.omega, omega], axis=2)
         V = self._extended(self.V_omega, self.within(self.omega, omega) / self.m)

@@ -1,4 +1,4 @@
-"""Data matrices that full-batch training asks two questions: what are the fields Xᵀθ, and what is the gradient X ω/m?
+"""Data matrices by their two products that full-batch training needs: the fields Xᵀθ and the gradient X ω/m.
 
 X (N, m) has the samples as columns, x_i = μ_c + R_c^{1/2} z_i, the samples of each component together. Training only
 ever asks for the fields p = Xᵀθ of new columns θ, and then for the gradients q = X ω/m of as many new duals ω. Two ways
@@ -129,19 +129,19 @@ class OrthonormalBasis(GrowingColumns):
 
 
 class ConditionedGaussian:
-    """A standard normal matrix Z (size, count) of which only answers are known: Zᵀu_j = b_j and Z v_j = a_j."""
+    """A standard normal matrix Z (size, count) of which only products are known: Zᵀu_j = b_j and Z v_j = a_j."""
 
     def __init__(self, runs: int, size: int, count: int, most: int, rng: np.random.Generator) -> None:
         self.rng = rng
         self.a, self.b = GrowingColumns(runs, size, most), GrowingColumns(runs, count, most)
 
     def left(self, u: Array, V: OrthonormalBasis) -> None:
-        """Answer Zᵀu for a new direction u (runs, size); V holds the directions v asked so far."""
+        """Draw Zᵀu for a new direction u (runs, size); V holds the directions v so far."""
         g = self.rng.standard_normal(self.b.place.shape[:2])
         self.b.append(g + V.combine(self.a.dot(u) - V.dot(g)))
 
     def right(self, v: Array, U: OrthonormalBasis) -> None:
-        """Answer Z v for a new direction v (runs, count)."""
+        """Draw Z v for a new direction v (runs, count)."""
         g = self.rng.standard_normal(self.a.place.shape[:2])
         self.a.append(g + U.combine(self.b.dot(v) - U.dot(g)))
 

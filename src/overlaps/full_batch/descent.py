@@ -1,4 +1,4 @@
-"""Full-batch training: the one loop that all ways to answer for the data matrix share.
+"""Full-batch training: the one loop that all kinds of data matrix share.
 
     p(l) = Xᵀθ(l)      δ(l) = ∂loss/∂p      q(l) = X (s(l) δ(l))/m      θ(l+1) = λ(l+1) θ(0) − Σ_{μ≤l} q(μ) Λ(μ, l+1)
 
@@ -30,8 +30,8 @@ class Descent(NamedTuple):
     loss: mean loss of the samples, (runs, steps).
     V_theta, V_omega: on request, overlaps of students and of duals s δ at two times, for each component,
         (runs, components, steps, steps, K, K); otherwise without entries.
-    largest: largest overlap at the step that came after, where that was out of bounds; otherwise 0.
-    stopped: why the matrix had no answer at the step that came after, where it had none.
+    largest: largest overlap at the step after the last one kept, where that was out of bounds; otherwise 0.
+    stopped: why the matrix could not give fields or gradients at the step after the last one kept, or None.
     """
 
     Q: Array

@@ -116,7 +116,7 @@ def fluctuations(
 
 
 def _accuracy(result: xr.Dataset) -> tuple[str, float]:
-    """The variance that is known least, and how well relative to its largest value."""
+    """The least accurate variance, and its error relative to its largest value."""
     sizes = {
         str(n): result[n].attrs["accuracy"] / max(float(np.abs(result[n]).max()), 1e-12)
         for n in result
@@ -134,7 +134,7 @@ def _gaussian(recursion: NoisyRecursion, gamma: bool) -> Iterator[tuple[float, M
     task, base = recursion.task, recursion.base
     D, F, last = task.D, len(recursion.roots), task.block(task.T - 1).start
     plain: dict[int, Array] | None = {} if gamma else None
-    # duals that have no direction of their own carry no noise, and those of the last step move nothing any more
+    # duals that depend linearly on others carry no noise of their own, and those of the last step move no weights
     directions = [f * D + int(a) for f in range(F) for a in _directions(base.A_omega[f]) if a < last]
     for g, share in enumerate(task.shares):
         for n, a in enumerate(directions):

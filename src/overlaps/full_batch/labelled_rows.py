@@ -1,4 +1,4 @@
-"""Full-batch training on labelled rows: given the rows, nothing is left to chance.
+"""Full-batch training on labelled rows, which is deterministic once the rows are given.
 
 The m = N/ratio rows of the training set are those of `overlaps.online.multi_pass.training_set`. With θ = W/√N, the
 gradient δ_k of the loss of a row in the field θ_k·x, and the kernels of `FullBatch`,
@@ -9,9 +9,9 @@ Of rows that are learned as classes, any loss and network of one trained layer i
 the mean loss over the training rows, and over the others, with the classes that these are taken for. Theory of classes
 is for Gaussian ones whose covariances commute (`overlaps.full_batch.mean_field_theory`).
 
-Of a linear student with the square loss, f = Σ_k v_k θ_k·x, C = ⟨x xᵀ⟩ and c = ⟨x y⟩, the gradient is
-v_k (C Σ_j v_j θ_j − c). Training takes it over the rows; theory from the eigenvalues of C, and the test error as what
-the training rows leave of all rows. The two agree to rounding.
+Of a linear student with the square loss, f = Σ_k v_k θ_k·x, C = ⟨x xᵀ⟩ and c = ⟨x y⟩, the gradient is v_k (C Σ_j v_j
+θ_j − c). Training takes it over the rows; theory from the eigenvalues of C, and the test error as the mean over all
+rows less the part of the training rows. The two agree to rounding.
 """
 
 from __future__ import annotations

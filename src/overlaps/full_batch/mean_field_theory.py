@@ -38,7 +38,7 @@ from .task import FullBatchTask, full_batch_of
 
 Array = NDArray[np.float64]
 REPLICAS = 8  # independent scramblings
-ACCURACY, ACCEPTED = 1e-3, 1e-2  # relative, where none is named: to aim at, and to accept
+ACCURACY, ACCEPTED = 1e-3, 1e-2  # relative accuracies to aim at and to accept, where none is named
 MEMORY = 2.5e8  # numbers that a recursion may hold
 FEWEST = 10  # log2 of half the paths to begin with, of Stein's form
 ENOUGH = 15  # log2 of half the paths that suffice with batches, if what they reach is accepted: errors fall slowly
@@ -164,7 +164,7 @@ class _Solution:
         return Stated(found, {n: np.atleast_1d(e) for n, e in errors.items()}).labelled()
 
     def attempts(self, response: bool, may_change: bool, goal: Goal, patience: int | None) -> Iterator[Stated]:
-        """Solutions with ever more paths; with 2^patience of them what is accepted suffices."""
+        """Solutions with ever more paths; from 2^patience paths on, reaching the accepted accuracy is enough."""
         D, C = self.task.D, len(self.task.weights)
         fewest = _enough(self.dimensions)
         log2 = max(8 if response else FEWEST, fewest)
@@ -193,7 +193,7 @@ class _Solution:
                 return
             sizes = stated.sizes
             if all(float((sampled if n == "error" else errors[n]).max()) <= goal.aim * sizes[n] for n in sizes):
-                return  # what is left is the quadrature, and more paths do not help
+                return  # the quadrature of the error limits the accuracy, and more paths do not help
             if response and may_change:
                 response, log2 = False, max(FEWEST, fewest)
             else:
@@ -231,7 +231,7 @@ class _Solution:
         return kernels
 
     def _stopped(self, kernels: MeanFieldKernels, step: int, quantity: str, what: str) -> NumericalError:
-        """The error of a recursion that ended at a step, with what came before."""
+        """The error of a recursion that ended at a step, with the solution so far."""
         bad = np.flatnonzero(~np.isfinite(kernels.loss).all(axis=0))
         if bad.size and bad[0] < step:
             step, quantity, what = int(bad[0]), "training_error", "the loss is not a finite number"
@@ -268,7 +268,7 @@ class _Solution:
         return self._trajectory([kernels], "", method=method).data["error"].values
 
     def _sizes(self, result: Trajectory) -> dict[str, float]:
-        """What an error of each variable is compared with."""
+        """The size of each variable, by which its error is divided."""
         largest = {str(name): float(np.abs(values).max()) for name, values in result.data.items()}
         sizes = largest_values(result)
         for name, fixed in (("R", "T"), ("m", "gram")):

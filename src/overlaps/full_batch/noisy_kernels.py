@@ -36,7 +36,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """One realisation, small; what is not named is zero.
+    """One small realisation of the noise; parts that are not given are zero.
 
     gram: added to the Gram matrix of G of a level, {level: (F D, F D)}, families one after the other.
     sources: overlaps of G with the sources, {level: (sources, F D)}.
@@ -169,7 +169,7 @@ def _T(X: Array) -> Array:
 
 
 class _State:
-    """One recursion on its way."""
+    """The state of one recursion while its columns are computed."""
 
     def __init__(self, recursion: NoisyRecursion, noise: Noise, own: NoisyKernels, feed: NoisyKernels) -> None:
         self.recursion, self.task, self.noise, self.own, self.feed = recursion, recursion.task, noise, own, feed

@@ -29,7 +29,7 @@ from .task import FullBatchTask
 Array = NDArray[np.float64]
 GROUP = 2_000_000  # numbers in the arrays of one group of runs: about what a cache holds
 LARGEST = 2_500_000_000  # numbers in a data matrix
-STREAMS = {"micro": 11, "meso": 12, "alternative": 13, "perturbed": 14}  # so that scales have different samples
+STREAMS = {"micro": 11, "meso": 12, "alternative": 13, "perturbed": 14}  # added to seeds: scales have different samples
 
 
 class Process(NamedTuple):
@@ -180,7 +180,7 @@ def _kept_names(kernels: bool) -> tuple[str, ...]:
 def _in_order(
     parts: list[Descent], groups: list[list[int]], known: dict[int, dict[str, Array]], runs: int, kernels: bool
 ) -> list[Descent]:
-    """Each run by itself, in the order of runs, of those that were known and those that were not."""
+    """Each run by itself in the order of runs, from those restored from files and those simulated now."""
     names = _kept_names(kernels)
     none = {"V_theta": np.empty(0), "V_omega": np.empty(0), "largest": 0.0, "stopped": None}
     each = {run: Descent(**{**none, **{name: known[run][name][None] for name in names}}) for run in known}
@@ -205,7 +205,7 @@ def _joined(parts: list[Descent], kept: NDArray[np.int64], reached: int, kernels
 def _trouble(
     scale: str, task: FullBatchTask, parts: list[Descent], reached: int, result: Trajectory | None
 ) -> NumericalError:
-    """Why runs ended before step `reached`, with what came before as its partial result."""
+    """The error that says why runs ended before step `reached`; its partial result are the steps before."""
     for part in parts:
         if part.stopped is not None and part.loss.shape[1] == reached:
             part.stopped.partial = result

@@ -32,7 +32,7 @@ Array = NDArray[np.float64]
 
 @loop(nogil=True)
 def samplewise(gradient, value, p, nu, labels, v, u, noise, delta, loss):  # pragma: no cover - compiled
-    """Write the gradients δ (n, K) and losses (n,) of samples with noisy targets; no losses where there is no place."""
+    """Write the gradients δ (n, K) and losses (n,) of samples with noisy targets; no losses if `loss` is empty."""
     unused = np.empty(v.size)
     for i in range(p.shape[0]):
         gradient(p[i], nu[i], labels[i], v, u, noise[i], delta[i], unused)

@@ -23,7 +23,7 @@ from scipy.linalg import get_lapack_funcs
 from ..compiled.functions import kept
 
 Array = NDArray[np.float64]
-(TRIANGULAR,) = get_lapack_funcs(("trtrs",), dtype=np.float64)  # solve_triangular checks longer than it solves
+(TRIANGULAR,) = get_lapack_funcs(("trtrs",), dtype=np.float64)  # SciPy's solve_triangular mostly checks
 ADDED = 1e-8  # relative variance added to V: large beside rounding, small beside any error of sampling
 
 

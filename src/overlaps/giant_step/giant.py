@@ -69,7 +69,7 @@ def rank_one(X: ArrayLike, y: ArrayLike, heads: ArrayLike, g: str | Activation =
 
 
 def combined_head(a: Array) -> Array:
-    """α, what the heads pull a feature to: a_1 − a_2 of two, a_1 of one, (width,)."""
+    """α, the combination of heads in the rank-one gradient: a_1 − a_2 of two, a_1 of one, (width,)."""
     return a[0] - a[1] if len(a) == 2 else a[0]
 
 

@@ -55,7 +55,7 @@ class Line:
         """B (1 + t²)/t² as a table, B = E (f(z + t ξ) − f(z))²: small shifts are then as accurate as large ones."""
 
         def change(z: Array, t: Array) -> Array:
-            here, least = self.f.function(z), np.maximum(t, 1e-4 * min(1.0, widest))  # zero is taken a little above
+            here, least = self.f.function(z), np.maximum(t, 1e-4 * min(1.0, widest))  # a little above zero
             return self.mean(z, least, lambda value: (value - here) ** 2) * (1 + least**2) / least**2
 
         return self._tabulated(reach, widest, change)

@@ -55,12 +55,12 @@ CLASSES = "class-covariances"  # name of this system of equations
 STRIDE = 0.4  # δ of the first solution
 LEFT_OUT = 1e-2  # share of Σ ω² in coordinates whose covariances are kept on the diagonal alone, in the first solution
 DOUBLINGS = 7  # of the steps, at most
-LEAST_RANK = 32  # coordinates from which any are left to the diagonal
+LEAST_RANK = 32  # with no more coordinates than these, none is left to the diagonal
 LARGEST = 4000  # K r, of which a step takes a minute
-LONGEST = 1e12  # operations of a solution, half a minute: none longer follows one that is accepted
-EVALUATIONS = 60_000  # of the averages, where no number is named
+LONGEST = 1e12  # operations of a solution, half a minute: once one is accepted, no longer one is begun
+EVALUATIONS = 60_000  # most evaluations of the averages, where no number is named
 TINY = 1e-7  # variance added to fields: D is not defined where they do not vary, as at weights of zero
-AIM, ACCEPT = 5e-3, 2e-2  # relative, where none is named
+AIM, ACCEPT = 5e-3, 2e-2  # relative accuracies to aim at and to accept, where none is named
 
 
 class Coefficients(NamedTuple):
@@ -106,7 +106,7 @@ class ReducedClasses:
         self.means, self.means_rest = np.split(data.turned(data.mean_vectors(self.N)), [rank], axis=1)
         P, M = len(self.weights), len(start.teacher)
         self.dense, self.rest = np.empty((P, rank, rank)), np.empty((P, self.N - rank))
-        # what matrices have besides, for the mean weights alone; its rounding is relative to a small part
+        # the rest of the matrices, which only the mean weights see; single precision suffices for this small part
         self.besides = np.empty((P, self.N, self.N), np.float32) if rank < self.N else None
         teachers = data.turned(start.teacher)
         self.BS = np.empty((P, M, self.N))  # what teachers add to the gradient, D_ν B Σ_c
@@ -369,7 +369,7 @@ def solve_class_covariances(
     goal = Goal.named(accuracy, aim=AIM, accept=ACCEPT)
     budget.at_most(EVALUATIONS)
     result = refined(_attempts(problem, start, times, how, goal, budget), goal, budget)
-    for part in result.data.data_vars.values():  # decisions are counted by points, which shorter steps do not help
+    for part in result.data.data_vars.values():  # shares of decisions are counted over points: an error of their own
         if "points_error" in part.attrs:
             part.attrs["accuracy"] += part.attrs["points_error"]
     return result
@@ -384,7 +384,7 @@ def _attempts(
     sizes = ranks(omega, units)
     rank = next(sizes)
     if isinstance(how, LossQuadrature) and goal.aim > 1e-5:
-        how = how.coarser()  # for less accuracy than levels ask for
+        how = how.coarser()  # the accuracy aimed at is lower than that of systems of levels
     coarse: Trajectory | None = None
     before: Trajectory | None = None
     left_out: dict[str, Array] = {}
@@ -409,7 +409,7 @@ def _attempts(
             steps, rest = (Stated(found, errors).reached for errors in (of_steps, left_out))
             if rest > min(steps, goal.aim):
                 rank, left_out = next(sizes, 0), {}
-                if not rank:  # shorter steps would not help
+                if not rank:  # the coordinates left out limit the accuracy, not the steps
                     return
             if stated.reached <= goal.accept and 2 * 20 * evaluations * (units * rank) ** 3 > LONGEST:
                 return
@@ -428,7 +428,7 @@ def _solved(
     doublings: int,
     budget: Budget,
 ) -> Trajectory:
-    with np.errstate(over="ignore", invalid="ignore"):  # what grows without bound is checked
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is checked for after each step
         return Steps(problem, start, how, rank, doublings, budget).follow(times)
 
 
@@ -441,7 +441,7 @@ def _left_out(
     doublings: int,
     budget: Budget,
 ) -> dict[str, Array]:
-    """What a solution differs by from one with half as many coordinates whole; nothing where all of them are."""
+    """Differences between a solution and one that keeps half as many coordinates whole; zero where all are kept."""
     if rank == start.size:
         return differences(found, found)
     return differences(found, _solved(problem, start, found.time, how, (rank + 1) // 2, doublings, budget))

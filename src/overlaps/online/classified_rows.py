@@ -23,7 +23,7 @@ from ..trajectory.dataset import Trajectory, provenance
 
 
 def by_classes(problem: Problem, start: Start, theory: Callable[[Problem, Start], Trajectory]) -> Trajectory:
-    """What `theory` says of the Gaussian equivalent of a classifier, in terms of the rows."""
+    """Solve the Gaussian equivalent of a classifier by `theory`, and state the result as one of the rows."""
     if start.student is None:
         raise InputError("start: theory of classified rows follows weights; use draw or Start.from_weights")
     same = problem.class_equivalent

@@ -147,7 +147,7 @@ class Diffusion:
         """Take one step of at most that length, not beyond a knot of the rates, and return its length."""
         y = self.y
         here = self.knots[np.abs(self.knots - t) <= 1e-12]
-        t = float(here[0]) if here.size else t  # rounding must not put it before a jump
+        t = float(here[0]) if here.size else t  # exactly at the knot, so that rounding cannot put it before the jump
         knots = self.knots[self.knots > t + 1e-12]
         motion = self.motion.before(float(knots[0])) if knots.size else self.motion
         a, flow = motion.averages(y), motion.flow(t)
@@ -167,9 +167,9 @@ class Diffusion:
         return h
 
     def _return(self, time: float) -> None:
-        """Back to overlaps that weights can have, if they are not far."""
+        """Project the overlaps onto those that weights can have; an error where they are far from these."""
         if not np.isfinite(self.y).all():
-            return  # has diverged, which the record of the run will say
+            return  # the run has diverged, which `Recorder` notices in what it recorded
         Q, A, _ = self.motion.unpack(self.y)
         for b in range(self.motion.B):
             along = A[:, :, b] @ self.inverse[b] @ A[:, :, b].T

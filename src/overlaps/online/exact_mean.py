@@ -42,7 +42,7 @@ from .second_moments import Excess, Linear, SecondMoments, second_moments
 
 Array = NDArray[np.float64]
 EXACT, MEASURED = "exact-mean", "measured-moments"
-PARTS, DOUBLED = 100, 5  # of the time after each of which the excess is asked for again, and how often they are doubled
+PARTS, DOUBLED = 100, 5  # parts of the time after which the excess is updated, and how often their number doubles
 
 
 def solve_exact_mean(
@@ -94,14 +94,14 @@ class _Mean:
         )
 
     def attempts(self) -> Iterator[Stated]:
-        """In long stretches, and then step by step where these have missed anything."""
+        """The solution by stretches of many steps, and if that costs accuracy, then the one step by step."""
         found, missed = self.attempt(None, stretches=True)
         yield found
         if missed:
             yield self.attempt(None)[0]
 
     def attempts_with(self, excess: Callable[[Array], Array]) -> Iterator[Stated]:
-        """With the excess asked for ever more often; what a half of the parts would change is the error of the rest."""
+        """Solutions that update the excess ever more often; the error is the change from updating it half as often."""
         before, _ = self.attempt(Excess(excess, PARTS // 2))
         for doubled in range(DOUBLED):
             found, _ = self.attempt(Excess(excess, PARTS << doubled))
@@ -110,9 +110,9 @@ class _Mean:
             before = found
 
     def attempt(self, excess: Excess | None, stretches: bool = False) -> tuple[Stated, float]:
-        """The mean by one recursion with the errors of its rounding, and what stretches have missed.
+        """The mean by one recursion with its rounding errors, and the relative error that long stretches have made.
 
-        Trouble is an error with what came before.
+        Where it fails, the `NumericalError` carries the solution up to that time.
         """
         problem, start, times = self.problem, self.start, self.times
         assert start.size is not None
@@ -168,7 +168,7 @@ def rounding(result: Trajectory, steps: int, missed: float) -> dict[str, Array]:
 def check_finished(
     seen: SecondMoments, problem: Problem, size: int, budget: Budget, partial: Trajectory | None
 ) -> None:
-    """An error where the mean grows without bound, or where the budget was spent; with what came before."""
+    """Raise an error with the solution so far, where the mean grew without bound or the budget was spent."""
     if seen.diverged is not None:
         raise diverges(problem, seen.diverged / size, size, partial)
     if seen.unfinished is not None:
@@ -187,7 +187,7 @@ def diverges(problem: Problem, time: float, size: int, partial: Trajectory | Non
 
 
 def out_of_budget(budget: Budget, time: float, partial: Trajectory | None) -> NumericalError:
-    """The error of a recursion that may not go on."""
+    """The error of a recursion whose budget is spent."""
     return NumericalError(
         f"macro: {budget.exhausted} beyond time {time:.6g}; allow more of them, or stop earlier",
         quantity="error",
@@ -197,7 +197,7 @@ def out_of_budget(budget: Budget, time: float, partial: Trajectory | None) -> Nu
 
 
 def _check(problem: Problem, start: Start) -> None:
-    """Refuse what is not linear, or has no size."""
+    """Refuse problems that are not linear, and starts without a size."""
     student, teacher, data = problem.student, problem.teacher, problem.data
     linear = all(isinstance(net, Committee) and net.activation == "linear" for net in (student, teacher))
     if not linear or student.train_readout or problem.loss != "square":

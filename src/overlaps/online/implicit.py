@@ -26,7 +26,7 @@ from .motion import EquationOfMotion
 Array = NDArray[np.float64]
 Vector = NDArray[Any]  # real or complex
 STAGES = 5
-LARGEST = 40  # totals whose effect is worth knowing: K = M = 5
+LARGEST = 40  # most totals for which a Jacobian pays: those of K = M = 5
 
 
 class Collocation:
@@ -161,17 +161,17 @@ class Radau:
         self.last: tuple[Array, float] | None = None  # stages of the last step, and its length
 
     def _size(self, x: Array, y: Array) -> float:
-        """Largest entry of x in units of the tolerance at y; a mean would lose the few fast levels among the others."""
+        """Largest entry of x in units of the tolerance at y; a mean would hide few fast levels among many."""
         return float(np.max(np.abs(x) / (self.atol + self.rtol * np.abs(y))))
 
     def step(self) -> str | None:
-        """One step, shortened until it is accurate enough; a message where that fails."""
+        """Take one step, shortened until it is accurate enough; returns a message where that fails."""
         rule = collocation()
         J = Linearised(self.motion, self.t, self.y)
         self.nfev += J.evaluations
         while True:
             left = self.t_bound - self.t
-            h = left if left <= (1 + 1e-9) * self.h_abs else self.h_abs  # no crumbs
+            h = left if left <= (1 + 1e-9) * self.h_abs else self.h_abs  # so that no tiny step is left at the end
             if h <= 1e-14 * max(self.t, 1e-10):
                 self.status = "failed"
                 return "the step size became too small"
@@ -184,7 +184,7 @@ class Radau:
             error = np.real(J.solve(s, self.f + rule.e @ Z * s))
             size = self._size(error, np.maximum(np.abs(y), np.abs(self.y)))
             if not size <= 1 and np.isfinite(size):
-                # the estimate is pessimistic where fast levels come to rest: filter it once more
+                # the estimate is too large where fast levels come to rest: filter it once more (Hairer and Wanner IV.8)
                 self.nfev += 1
                 error = np.real(J.solve(s, self.motion(self.t, self.y + error) + rule.e @ Z * s))
                 size = self._size(error, np.maximum(np.abs(y), np.abs(self.y)))
@@ -202,7 +202,7 @@ class Radau:
     def _stages(self, rule: Collocation, J: Linearised, h: float) -> Array | None:
         """Stages Z (5, unknowns) by simplified Newton steps, or None where these do not converge."""
         Z = np.zeros((STAGES, self.y.size))
-        if self.last is not None and h <= 3 * self.last[1]:  # further out a polynomial says nothing
+        if self.last is not None and h <= 3 * self.last[1]:  # extrapolation further than that is worse than zero
             Z = rule.extended(self.last[0], h / self.last[1])
         W = rule.left @ Z
         before, bound = np.inf, max(1e-3, 20 * np.finfo(float).eps / self.rtol)

@@ -20,11 +20,11 @@ from .implicit import Radau, implicit_cost, is_stiff
 from .motion import EquationOfMotion
 
 Array = NDArray[np.float64]
-SMALL_STEP = 1e-9  # of the time that is left: from there the solver finds the step that accuracy allows
+SMALL_STEP = 1e-9  # first step as a share of the time that is left, where none can be guessed; the solver lengthens it
 
 
 class Stopped(Exception):
-    """The integration could not go on: how far it came, and why."""
+    """The integration could not go on; carries the states so far, the time reached and the reason."""
 
     def __init__(self, states: list[Array], time: float, state: Array, reason: str) -> None:
         super().__init__(reason)
@@ -120,14 +120,14 @@ class _Stretch:
         return self.before + (0 if self.solver is None else self.solver.nfev)
 
     def _begin(self, last: float, times: Array) -> None:
-        """Choose how to take steps; a method of high order takes jumps of the averages for errors."""
+        """Choose the method: of order 5 where averages jump, since error estimates of high order are large there."""
         self.explicit = RK45 if self.motion.method.jumps else DOP853
         self._use(self.chosen or (Radau if is_stiff(self.motion, self.t, self.y, times) else self.explicit), last)
 
     def _use(self, kind: Any, last: float) -> None:
         """Take steps of that kind from here on."""
         self.before, self.kind = self.total, kind
-        # where one evaluation takes long, a whole step is more than the time that is left
+        # where one evaluation takes long, the budget is checked within a step as well
         dear = kind is not Radau and not isinstance(self.motion.method, ClosedForm)
         f: Any = self._within_budget if dear else self.motion
         self.solver = kind(f, self.t, self.y, last, rtol=self.rtol, atol=self.rtol * 1e-3)
@@ -135,7 +135,7 @@ class _Stretch:
         if not np.isfinite(self.solver.f).all():
             raise self._stopped("the equations are not finite")
         if not np.isfinite(self.solver.h_abs):
-            # the trial step of SciPy's first guess left the domain; with a step that is no number its loop never ends
+            # SciPy's guess of a first step left the domain and is NaN, with which its loop would never end
             self.solver.h_abs = SMALL_STEP * max(last - self.t, 1e-12)
 
     def _within_budget(self, t: float, y: Array) -> Array:
@@ -172,7 +172,7 @@ class _Stretch:
             if solver.status == "failed":
                 if self.kind is not Radau or self.chosen is not None:
                     raise self._stopped(message or "the step size became too small")
-                self._use(self.explicit, last)  # what grows fast is not stiff: implicit steps find no beginning
+                self._use(self.explicit, last)  # fast growth is not stiffness; Newton's method may fail there
                 continue
             self._check_state()
             if self.motion.update.changes:
@@ -186,7 +186,7 @@ class _Stretch:
         self.mark = self.t
 
     def _reconsider(self, last: float, targets: Array) -> None:
-        """Turn to implicit steps where fast levels show late, as when a trained readout has grown."""
+        """Change to implicit steps where the equation becomes stiff on the way, as when a readout has grown."""
         if self.chosen is not None or self.kind is not DOP853:
             return
         ahead = 12 * (last - self.t) / self.solver.h_abs
@@ -198,7 +198,7 @@ class _Stretch:
             raise self._stopped("training diverges: an overlap grew without bound")
         C = self.motion.covariance(self.y)
         low = float(np.linalg.eigvalsh(C)[0])
-        # students on their teachers make it singular, so its sign may be lost within the tolerance, not beyond
+        # it is singular once students equal teachers, so an eigenvalue may be negative by as much as the tolerance
         if low < -max(1e-7, 300 * self.rtol) * max(1.0, float(np.trace(C))):
             raise self._stopped(f"the covariance of the fields has the negative eigenvalue {low:.3g}")
 

@@ -31,7 +31,7 @@ from ..trajectory.dataset import Trajectory, provenance
 
 
 def by_equivalent(problem: Problem, theory: Callable[[Problem], Trajectory]) -> Trajectory:
-    """What `theory` says of the linear equivalent of a problem with labelled rows, in terms of the rows."""
+    """Solve the linear equivalent of labelled rows by `theory`, and state the result as one of the rows."""
     try:
         return _of_rows(theory(problem.linear_equivalent), problem)
     except NumericalError as error:

@@ -204,11 +204,11 @@ class _Equation:
     def attempts(self, how: Method, goal: Goal) -> Iterator[Stated]:
         """Solutions with ever finer averages and steps, each judged by one that shares neither.
 
-        Averages in closed form have no error, so that a solution is judged by the one before.
+        Averages in closed form have no error, so only the steps of these two differ.
         """
         if is_random(how):
             yield from self._over_sets(how, goal)
-            how = method_for(self.problem, self.start.u, "quadrature")  # of few fields panels may reach more
+            how = method_for(self.problem, self.start.u, "quadrature")  # for few fields panels may be more accurate
             if is_random(how):
                 return
         closed = how.finer() is None and (isinstance(how, ClosedForm) or (isinstance(how, SumForm) and how.exact))
@@ -226,11 +226,11 @@ class _Equation:
             yield stated
             better = choice.after(how, fine.states, stated.reached)
             exhausted = better is None or (better is how and rtol <= least)
-            if better is None or exhausted or stated.reached > before / how.gain:  # refining does not help
+            if better is None or exhausted or stated.reached > before / how.gain:  # refining does not improve it
                 if stated.reached <= goal.accept or not fine.implicit:
                     return
-                # implicit steps round differently for equal students, who part on a saddle; explicit ones keep them
-                # equal
+                # rounding in implicit steps breaks the symmetry of equal students, which then leave a saddle; explicit
+                # steps keep them equal
                 steps, rtol, before = DOP853, first, np.inf
                 other = self._judge(how, rtol, steps)
                 continue
@@ -284,12 +284,12 @@ class _Equation:
         least: what is stated at least, relative. factor: two where averages may be off on both sides by about the same.
         """
         sizes, moved = largest_values(self._counted(fine)), differences(fine, other)
-        # where both take the same few long steps their difference says nothing: never claim more than the tolerance
+        # two solutions by the same few long steps agree without being right: the tolerance is the least error stated
         errors = {name: np.maximum(factor * moved[name], least * size) for name, size in sizes.items()}
         return Stated(fine, errors, sizes)
 
     def _counted(self, result: Trajectory) -> Trajectory:
-        """A solution that says what was spent until it was found."""
+        """The solution, with the cost of all attempts so far in its attributes."""
         cost = f"{self.budget.spent} evaluations of the averages, {self.budget.elapsed:.2g} s"
         result.data.attrs["cost"] = cost
         return result
@@ -306,7 +306,7 @@ def attempt(
     parts: int = 1,
     budget: Budget | None = None,
 ) -> Attempt:
-    """One solution by one way of averaging and one tolerance; trouble is an error with what came before."""
+    """One solution by one rule and one tolerance; where it fails, the error carries the solution so far."""
 
     def trajectory(states: Array, at: Array, cost: str) -> Trajectory:
         Q, R, m, v = (np.array(part)[None] for part in zip(*(motion.totals(y) for y in states), strict=True))

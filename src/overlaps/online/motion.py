@@ -136,7 +136,7 @@ class EquationOfMotion:
         return Q @ self.first, A[:, : self.M] @ self.seen, A[:, self.M :].sum(-1), v
 
     def covariance(self, y: Array) -> Array:
-        """Covariance of the fields (λ, ν), (K+M, K+M); filled in place, for it is a good part of an evaluation."""
+        """Covariance of the fields (λ, ν), (K+M, K+M); filled in place to save time in every evaluation."""
         K = self.K
         Q, A, _ = self.weights(y)
         C = np.empty((K + self.M, K + self.M))
@@ -158,7 +158,7 @@ class EquationOfMotion:
             closed_motion(y, dy, self.levels, self.closed, self.flow(t))
             return dy
         if not np.isfinite(y).all():
-            return np.full_like(y, np.nan)  # a trial step too far: the solver shortens it
+            return np.full_like(y, np.nan)  # a trial step left the domain; on NaN the solver shortens it
         return self.derivative(y, self.averages(y), self.flow(t))
 
     def derivative(self, y: Array, a: Averages, flow: Flow) -> Array:
@@ -169,7 +169,7 @@ class EquationOfMotion:
         self._move(Q, A, a, flow, dQ, dA)
         rows = v.reshape(self.J, self.K)
         dv[:] = (flow.M_readout @ rows).ravel()
-        if self.trains_readout:  # otherwise E[∂loss/∂v] may be anything
+        if self.trains_readout:  # otherwise E[∂loss/∂v] was not computed
             dv -= np.multiply.outer(flow.P_readout, a.dv).ravel()
         return dy
 
@@ -250,10 +250,10 @@ def _total(x, weights):  # pragma: no cover - compiled
 def closed_motion(y, dy, levels, closed, flow):  # pragma: no cover - compiled
     """dy/dt of `EquationOfMotion` for averages in closed form, written into dy; not a number where y is not finite.
 
-    The same steps as in Python, in one call: for few units and levels calls are most of an evaluation.
+    The same computation as in Python, compiled as a whole: for few units and levels most time goes into calls.
     """
     for x in y:
-        if not np.isfinite(x):  # a trial step too far: the solver shortens it
+        if not np.isfinite(x):  # a trial step left the domain; on NaN the solver shortens it
             dy[:] = np.nan
             return
     K, M, B, J = closed.K, closed.u.size, levels.omega.size, len(flow.P)

@@ -22,7 +22,7 @@ from ..trajectory.refinement import Goal
 from .motion import EquationOfMotion
 
 Array = NDArray[np.float64]
-COARSEST = 3  # refinements below the rule to begin with, where little accuracy is asked for
+COARSEST = 3  # how many refinements below the usual rule to begin with, where little accuracy is asked for
 SAFETY = 10.0  # a solution may multiply the errors of its averages
 MARGIN = 10.0  # how much further the truth may be from a fit than a fit of other terms is
 
@@ -32,7 +32,7 @@ class RuleChoice:
 
     def __init__(self, problem: Problem, motion: EquationOfMotion, goal: Goal, budget: Budget) -> None:
         self.problem, self.motion, self.goal, self.budget = problem, motion, goal, budget
-        self.quadrature: Method | None = None  # that judges fits
+        self.quadrature: Method | None = None  # by which fits are judged
 
     def gap(self, how: Method, states: list[Array]) -> tuple[float, str]:
         """Largest relative difference of the averages from those of the independent rule, and of which average."""
@@ -41,7 +41,7 @@ class RuleChoice:
         return self._largest(how, how.check(), states)
 
     def _gap_of_fit(self, how: SumForm, states: list[Array]) -> tuple[float, str]:
-        """Of fits the difference from a quadrature, unless that is of random points, which know less.
+        """For fits the difference from a quadrature, unless that is by random points, which is less accurate.
 
         Fits of one more term and of one less may be off to the same side, which their difference does not see. A
         quadrature that is itself off by as much, as of steep activations, is refined before it judges; where no finer
@@ -101,7 +101,7 @@ class RuleChoice:
         for refinement in range(-COARSEST, 1000):
             before, (gap, name) = gap, self.gap(how, states)
             better = how.finer()
-            # coarse rules may differ by anything; from the usual one on, a smooth integrand converges fast
+            # differences of coarse rules mean little; from the usual rule on, a smooth integrand converges fast
             stalled = refinement > 0 and not gap <= before / how.gain
             if gap <= self.goal.aim / SAFETY or better is None or (stalled and gap > self.goal.accept):
                 break
@@ -152,7 +152,7 @@ class RuleChoice:
             if better is None:
                 break
             how = better
-        # what is accepted need not be improved by a rule that costs a hundred times as much
+        # an accuracy that is accepted does not justify a rule that costs a hundred times as much
         if gap <= max(wanted, self.goal.accept / SAFETY) or how.exact:
             return how
         quadrature = method_for(self.problem, how.teacher_readout, "quadrature")

@@ -51,7 +51,7 @@ class Recorder:
     observations: dict[int, list[dict[str, Array]]] = field(default_factory=dict)
 
     def simulate(self, number: int, rng: np.random.Generator, progress: Progress) -> DivergedRun | None:
-        """One run to the end, or until it diverges; or as it was kept."""
+        """Simulate one run to its end or until it diverges, or restore it if it is in the files of an earlier call."""
         if self.kept is not None and number in self.kept.rows:
             self._restore(number, self.kept.rows[number])
             progress.advance(int(self.segments[-1][0][-1]))
@@ -128,7 +128,7 @@ def record(
     size = start.size
     _check(problem, start, t, runs, levels)
     total = steps(float(t[-1]), size)
-    method = method_for(problem, start.u)  # a loss that has none is refused before anything is simulated
+    method = method_for(problem, start.u)  # a loss without averages is refused before anything is simulated
     stops = Stops.at(t, size)
     records = Records(start, runs, stops.steps.size, levels, run.measures, problem.data)
     recorder = Recorder(run, stops.segments(run.chunk), records, horizon=total + 1, kept=kept)

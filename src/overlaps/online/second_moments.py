@@ -21,7 +21,7 @@ from .long_stretches import SHORTEST, WORTH, Stretches, constant_pull
 
 Array = NDArray[np.float64]
 CHUNK = 2**21  # numbers in the matrices of steps that are made at once
-WORK = 2**26  # steps × levels × rows² between two looks at the budget, some tenths of a second
+WORK = 2**26  # steps × levels × rows² between two checks of the budget, some tenths of a second
 
 
 class Linear(NamedTuple):

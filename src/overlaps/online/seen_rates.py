@@ -24,8 +24,8 @@ from .integration import Step
 
 Array = NDArray[np.float64]
 PARTS = 4096
-FACTOR, LEAST = 1e3, 1e-4  # of the tolerance, and relative to the largest state: what may be missed
-HIDDEN = 1e-3  # of the whole integral, what is missed at most where the rate is zero
+FACTOR, LEAST = 1e3, 1e-4  # error that may be missed: tolerance times FACTOR, or this share of the largest state
+HIDDEN = 1e-3  # share of the whole integral that may be missed where the rate is zero
 
 
 def check_rates(update: Update, steps: list[Step], size: float, rtol: float) -> None:
@@ -39,7 +39,7 @@ def check_rates(update: Update, steps: list[Step], size: float, rtol: float) -> 
         missed = np.abs(_seen(rate, t, h, kinds) - exact)
         with np.errstate(divide="ignore", invalid="ignore"):
             ends = rate.at(np.nextafter(t + h, 0.0))
-            # of a rate that is zero nothing is known but itself
+            # where the rate is zero, dy/dt says nothing about what a missed peak would have done
             unknown = np.where(missed > HIDDEN * exact.sum(), np.inf, 0.0)
             moved = np.where(ends > 0, missed * slopes / ends, unknown)
         if moved.sum() > max(FACTOR * rtol, LEAST) * size:

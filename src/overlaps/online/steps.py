@@ -45,7 +45,7 @@ class Sampler(NamedTuple):
 
 
 class Target(NamedTuple):
-    """What a sample is made a loss of: teacher B (M, N) with readout u (M,), and the noise on its output."""
+    """What makes the target of a sample: teacher B (M, N) with readout u (M,), and the noise on its output."""
 
     B: Array
     u: Array
@@ -94,7 +94,7 @@ def move_readout(v, dv, size, keep, pull):  # pragma: no cover - compiled
     """One step of the readouts v (J, K), in place, for the mean dv (K,) of ∂loss/∂v over a batch."""
     J, K = v.shape
     if J == 1:
-        if pull[0] != 0.0:  # otherwise dv may be anything
+        if pull[0] != 0.0:  # otherwise dv was not computed
             for k in range(K):
                 v[0, k] = keep[0, 0] * v[0, k] - pull[0] / size * dv[k]
         return
@@ -216,7 +216,7 @@ def blocked(kernel, sampler, task, W, v, step, batch, rng, stop):  # pragma: no 
                 X[s] = sampler.rows[row]
             else:
                 fill(X[s], c, sampler.root, sampler.means, rng)
-            if task.noise > 0.0:  # with its sample, so that both ways read the stream in one order
+            if task.noise > 0.0:  # drawn here so that `direct` and `blocked` use the random numbers in one order
                 shifts[s] = task.noise * rng.standard_normal()
         G = np.dot(X, X.T)
         Z = np.dot(X, W[0].T)

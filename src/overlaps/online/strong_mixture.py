@@ -114,7 +114,7 @@ class Drift:
     def __call__(self, t: float, y: Array) -> Array:
         K, root = self.K, np.sqrt(self.N)
         if not np.abs(y).max() < LIMIT:
-            return np.full_like(y, np.nan)  # a trial step too far: the solver shortens it
+            return np.full_like(y, np.nan)  # a trial step left the domain; on NaN the solver shortens it
         W, through, each = self.averages(t, y)
         _, v, M = self.unpack(y)
         pull, dv = self.decay * W, self.decay * v
@@ -280,7 +280,7 @@ class _Run:
     def _move(self, end: float, times: Array) -> None:
         """The mean weights to time `end`."""
         solver = self.solver
-        solver.f = self.drift(solver.t, solver.y)  # which the new fluctuations have changed
+        solver.f = self.drift(solver.t, solver.y)  # the new fluctuations have changed the derivative
         solver.t_bound, solver.status = end, "running"
         wanted = solver.h_abs
         while solver.status == "running":
@@ -344,7 +344,7 @@ def solve_strong_mixture(
         )
     goal = Goal.named(accuracy, aim=AIM, accept=ACCEPT)
     if isinstance(how, LossQuadrature):
-        how = how.coarser().coarser()  # for less accuracy than the levels ask for
+        how = how.coarser().coarser()  # the accuracy aimed at is lower than that of systems of levels
     budget.at_most(EVALUATIONS)
     return refined(_attempts(problem, start, times, how, budget), goal, budget)
 
@@ -356,14 +356,14 @@ def _attempts(
     better: ClosedForm | LossQuadrature | None = how
     while better is not None:
         how = better
-        with np.errstate(over="ignore", invalid="ignore"):  # trial steps may overflow; what is kept is checked
+        with np.errstate(over="ignore", invalid="ignore"):  # trial steps may overflow; accepted ones are checked
             first, rough = (
                 _Run(problem, start, how.coarser(), 1e-4, budget, order).follow(times, 2.0) for order in (1, 2)
             )
             fine = _Run(problem, start, how, 1e-5, budget).follow(times, 1.0)
         fine.data.attrs["cost"] = f"{budget.spent} evaluations of the averages, {budget.elapsed:.2g} s"
         fine.data.attrs["averages"] += ", given each component"
-        # errors of the numbers and of the equations, which might cancel in one difference
+        # numerical error and error of the orders left out: added, since in one difference they might cancel
         numbers, equations = differences(fine, rough), differences(rough, first)
         yield Stated(fine, {name: numbers[name] + equations[name] for name in numbers})
         better = how.finer() if isinstance(how, LossQuadrature) else None

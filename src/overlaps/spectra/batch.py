@@ -114,7 +114,7 @@ def check_inputs(problem: Problem) -> None:
 
 
 def by_law(problem: Problem, start: Start) -> tuple[Problem, Start]:
-    """What averages over inputs are of: the Gaussians in place of rows of classes, and all else as it is."""
+    """The problem whose inputs are averaged over: Gaussians in place of rows of classes, all else as it is."""
     check(problem, start)
     check_inputs(problem)
     if not problem.classifies_rows:

@@ -192,7 +192,7 @@ def _check_function(name: str, function: object, arguments: tuple[str, ...]) -> 
         raise InputError(f"{name}: {expected}, got {shown(function)}")
     try:
         signature = inspect.signature(function)
-    except ValueError:  # some compiled functions do not tell their arguments
+    except ValueError:  # the signature of some compiled functions is not known
         return
     try:
         signature.bind(*arguments)

@@ -14,8 +14,8 @@ Cost: eigenpairs are followed from one observed time to the next, those of all b
 where `tolerance` is 1e-4 or more and N above 500 (rounding is then near 1e-6 of the largest eigenvalue). The first are
 found from a random start and searched for others. At the default tolerance alignments are within 0.005 of the converged
 ones and eigenvalues within 0.001 of the largest (measured for softmax at N = 1000, 10 classes, s = 0.1 and 2N samples,
-where the gap below the outliers is 1 %: 0.0046 and 0.0006 at most in three runs). That problem takes some 6 ms for one
-block and a time, 3.5 ms each for many: one block at 100 times costs less than its training, all 20 nine times as much.
+where the gap below the outliers is 1 %: 0.0046 and 0.0006 at most in three runs). What one block and all 20 of that
+problem cost beside its training is measured in benchmarks/RESULTS.md.
 Pairs that do not converge are recorded with their residuals and a warning, and training goes on; where there is nothing
 to record, as after divergence, values and alignments are 0 and the residual is infinite.
 
@@ -195,7 +195,7 @@ class RunObserver:
         """What is recorded of each matrix."""
         kinds, X = self.observer.kinds, self.inputs
         if not np.maximum(np.abs(W).max(), np.abs(v).max()) < LIMIT:
-            return [self._nothing()] * len(kinds)  # training has diverged; it will say so, with all that came before
+            return [self._nothing()] * len(kinds)  # training has diverged, which is reported with the trajectory so far
         at = self.problem, self.batch, (fields_of(X, W), self.teacher_fields), v, self.u, self.counts.units
         weights, readouts = zip(*(own_weights(kind, *at) for kind in kinds), strict=True)
         pairs = self._follow(weighted_moments(X, np.concatenate(weights, axis=1), f"{' and '.join(kinds)} blocks"))

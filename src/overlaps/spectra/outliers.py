@@ -42,7 +42,7 @@ from .span import Span
 from .weighted import block_weights, cut_law, weight_law
 
 Array = NDArray[np.float64]
-MOST = 10**12  # samples beyond which nobody waits for an outlier
+MOST = 10**12  # largest number of samples that `visibility` considers
 
 
 @checked
