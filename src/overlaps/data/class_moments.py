@@ -25,8 +25,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..interface.errors import InputError
 
 Array = NDArray[np.float64]
-FEWEST = 5  # rows of a group
-LARGEST = 2e9  # numbers in all covariances
+FEWEST = 5  # least number of rows in a group
+LARGEST = 2e9  # most numbers in all covariances together
 
 
 class ClassMoments(NamedTuple):

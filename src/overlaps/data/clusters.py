@@ -33,7 +33,7 @@ from .class_moments import FEWEST, names_of_rows
 
 Array = NDArray[np.float64]
 Groups = NDArray[np.int64]
-NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16)  # of clusters that are tried, in this order
+NUMBERS = (1, 2, 3, 4, 6, 8, 12, 16)  # numbers of clusters that are tried, in this order
 COORDINATES = 50  # at most, in which the likelihood of rows is computed
 PATIENCE = 2  # numbers without an improvement after which no more are tried
 

@@ -34,7 +34,7 @@ Array = NDArray[np.float64]
 GAP = 20.0  # components farther apart than this are taken as this far: e^(-GAP²/8) of the information is neglected
 RADIUS = 9.0  # of the nodes around the outermost centres
 SPACINGS = (1 / 8, 1 / 16, 1 / 32, 1 / 64)
-CLOSE = 1e-13  # nats: when nodes are close enough
+CLOSE = 1e-13  # change in nats below which the nodes are close enough
 ROUNDING = 1e-15
 BLOCK = 2**21  # numbers at once
 

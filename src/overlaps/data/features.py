@@ -23,7 +23,7 @@ from ..interface.errors import InputError
 
 Array = NDArray[np.float64]
 KINDS = ("gaussian", "orthogonal", "hadamard")
-NODES = 64  # of the law of Marchenko and Pastur
+NODES = 64  # of the Gauss rule for the law of Marchenko and Pastur
 
 
 def limit(kind: str, ratio: float) -> tuple[Array, Array]:
@@ -31,7 +31,7 @@ def limit(kind: str, ratio: float) -> tuple[Array, Array]:
     y = 1 / ratio
     if kind == "gaussian":
         jacobi = np.diag(np.append(1.0, np.full(NODES - 1, 1 + y))) + np.sqrt(y) * np.eye(NODES, k=-1)
-        s, vectors = np.linalg.eigh(jacobi)  # which reads the lower triangle
+        s, vectors = np.linalg.eigh(jacobi)  # reads the lower triangle alone
         return np.maximum(s[::-1], 0.0), vectors[0, ::-1] ** 2
     if y > 1:
         return np.array([y, 0.0]), np.array([ratio, 1 - ratio])

@@ -29,19 +29,19 @@ from ..interface.errors import InputError
 
 Array = NDArray[np.float64]
 NAMES = ("a = E f(u)", "b = E z f(u)", "c = E f(u)²")
-POINTS = 10  # of the rule
-INSET = 1e-9  # of the half width: how far its end points are inside a panel
+POINTS = 10  # of the rule on a panel
+INSET = 1e-9  # distance of the end points from the ends of a panel, in half widths
 SCAN = np.arange(0.0, 37.25, 0.25)  # |z|; beyond, the density underflows
 MARKS = (0.0, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0)  # |u| at the ends of panels: functions are taken to vary on the scale one
 CERTAIN = 8.3  # |z| that is exceeded with probability 1e-16
-NEGLIGIBLE = 1e-18  # of the largest value of an integrand: where the panels end
-SHARE = 1e-13  # of a moment: largest error of an accepted panel
-LEAST = 1e-12  # of a moment: error that is always stated, since kinks of the size of SHARE may be overlooked
-LARGEST = 1e-6  # of what converged of a moment: largest error that is not refused
-SAFETY = 16  # times the difference of a panel and its halves: its error; halves of a jump differ by a tenth of theirs
-FADE = 0.1  # of the difference one halving before: the least error
+NEGLIGIBLE = 1e-18  # panels end where the integrand is this share of its largest value
+SHARE = 1e-13  # largest error of an accepted panel, as a share of the moment
+LEAST = 1e-12  # least error stated, as a share of the moment, since kinks of the size of SHARE may be overlooked
+LARGEST = 1e-6  # largest error that is not refused, as a share of the part of a moment that converged
+SAFETY = 16  # error stated of a panel, in differences from its halves, which at a jump are a tenth of the error
+FADE = 0.1  # least error of a panel, as a share of the difference one halving before
 EPSILON = np.finfo(float).eps
-DEPTH = 128  # halvings
+DEPTH = 128  # most halvings of a panel
 CROWD = 4000  # panels of one pair (mean, sd) that are halved at once
 BLOCK = 128  # pairs at once
 

@@ -27,7 +27,7 @@ from .table import Source, numbers, source_path, stored
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-12  # spread of labels, relative to the largest, that is rounding
-FEWEST = 5  # rows of a class
+FEWEST = 5  # least number of rows in a class
 CLASSES = 20  # values up to which whole numbers may be the numbers of classes
 
 

@@ -46,8 +46,8 @@ LABELS = ("sample", "coordinate")
 MEANS = ("vector", "scalar")
 STANDARDISE = ("population", "empirical", "overall")
 FARTHEST = 1e6  # centres beyond which noise of variance one is lost in rounding
-SAMPLES = 10_000  # that "empirical" takes its mean and deviation from
-BLOCK = 2**20  # numbers drawn at once for it
+SAMPLES = 10_000  # samples from which "empirical" takes mean and deviation
+BLOCK = 2**20  # numbers of these that are drawn at once
 CENTRES, TRIAL = 0, 1  # streams of the seed
 
 

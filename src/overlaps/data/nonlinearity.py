@@ -43,7 +43,7 @@ from ..network.activations import Activation
 from .gaussian_moments import Moments, by_panels
 
 Array = NDArray[np.float64]
-PROBE = np.random.default_rng(0).standard_normal((16, 16))  # on which functions are tried
+PROBE = np.random.default_rng(0).standard_normal((16, 16))  # numbers on which functions are tried
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class _Elementwise:
                 if np.allclose(compiled(PROBE), np.asarray(loop(PROBE), float), rtol=1e-13, atol=1e-300):
                     return compiled
             except Exception:
-                return loop  # whatever Numba does not know, Python does
+                return loop  # what Numba cannot compile is run by Python
         return loop
 
 

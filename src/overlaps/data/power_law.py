@@ -32,7 +32,7 @@ from ..interface.checks import array, checked, number
 from ..interface.errors import InputError
 
 Array = NDArray[np.float64]
-BINS = (9, 6)  # in thirds, and enough of them to leave residuals
+BINS = (9, 6)  # numbers of bins: multiples of three, and enough to leave residuals about a parabola
 WIDTH = 1 / 6  # decades: the least width of a bin
 DECADE = 10 * (1 - 1e-9)  # so that 0.1 to 1.0 counts as one
 SUREST = 1 - 1e-9  # beyond, quantiles of Student's t are lost in rounding
@@ -150,7 +150,7 @@ def fit_power(
 
 def fit_sorted(x: Array, y: Array, confidence: float, axis: str = "x") -> PowerFit:
     """The fit itself: x (points,) increasing and above zero, y (runs, points) of positive mean."""
-    from scipy.special import stdtrit  # here, so that spectra are built without it
+    from scipy.special import stdtrit  # imported here, since spectra are built without SciPy
 
     confidence = number("confidence", confidence, above=0)
     if confidence > SUREST:
@@ -174,7 +174,7 @@ def fit_sorted(x: Array, y: Array, confidence: float, axis: str = "x") -> PowerF
     rest = z - parabola @ np.linalg.lstsq(parabola, z)[0]
     errors = stdtrit(freedom, (1 + confidence) / 2) * np.sqrt(rest @ rest / freedom * np.sum(wanted**2, axis=1))
     if runs > 1:
-        without = np.maximum((y.sum(0) - y) / (runs - 1), np.finfo(float).tiny)  # one run may carry a whole mean
+        without = np.maximum((y.sum(0) - y) / (runs - 1), np.finfo(float).tiny)  # all of a mean may be one run's
         spread = jackknife(binned(without) @ wanted.T)
         errors = np.maximum(errors, stdtrit(runs - 1, (1 + confidence) / 2) * spread)
     value, begin, end = (slopes @ z).tolist()

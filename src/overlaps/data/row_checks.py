@@ -19,7 +19,7 @@ Array = NDArray[np.float64]
 SCALES = 100.0  # times the range of the median column, or its inverse for a tenth of the columns
 REPEATED = 5  # times that a code occurs on average
 CODES = 20  # values of a column, beyond which it is not taken for codes of classes
-FIRST = 200  # rows that are looked at before all
+FIRST = 200  # rows that are tried before all are read
 COLLINEAR = 0.9999  # correlation of a column with the labels
 
 
@@ -63,7 +63,7 @@ def warn_of_rows(source: Source, labels: Array, standardise: bool, level: int) -
             stacklevel=level + 1,
         )
     else:
-        # in few rows values that occur once belong to one label by themselves
+        # among few rows a value that occurs once trivially belongs to one label
         several = [known is not None and 1 < len(known) <= done / REPEATED for known in codes]
         decided = several.index(True) if any(several) else None
         if decided is not None:
@@ -94,7 +94,7 @@ def _codes(known: dict[float, float] | None, column: Array, labels: Array) -> di
     """The label of each value of a column, with those known before; None where a value has several, or for many."""
     if known is None:
         return None
-    for part in (slice(FIRST), slice(None)):  # which most columns do not pass
+    for part in (slice(FIRST), slice(None)):  # most columns have too many values among the first rows already
         values, first = np.unique(column[part], return_index=True)
         if values.size > CODES:
             return None

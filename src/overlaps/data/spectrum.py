@@ -80,7 +80,7 @@ class _Levels:
             if fit.is_power_law:
                 return fit
             longest = longest or fit
-        return longest or fit_sorted(ranks, values[None], confidence, "rank")  # which says why none could be fitted
+        return longest or fit_sorted(ranks, values[None], confidence, "rank")  # its error says why
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ import time as clock
 from ..interface.checks import number, whole
 from ..interface.progress import Course
 
-SECONDS = 600.0  # if none are named
+SECONDS = 600.0  # of a solution, where the user names none
 
 
 class Budget:

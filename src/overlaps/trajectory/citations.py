@@ -90,7 +90,7 @@ def citations(
     if full_batch:
         papers = [DMFT, COMPARISON]
         if scale == "meso":
-            papers.append(BOLTHAUSEN)  # a matrix conditioned on what it was asked
+            papers.append(BOLTHAUSEN)  # a Gaussian matrix conditioned on its products
         return papers + _averages(averages)
     papers = [SAAD_SOLLA, BIEHL_SCHWARZE]
     if levels > 1:

@@ -273,7 +273,7 @@ def from_dataset(data: xr.Dataset) -> Trajectory:
     text = str(data.attrs["spec"])
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of its decay, which was said when it was built
+            warnings.simplefilter("ignore")  # about its decay, given before, when the problem was built
             problem = Problem.from_toml(text) if text else None
     except InputError:
         problem = None  # the data set it names is gone or has changed; the numbers are still good
@@ -362,7 +362,7 @@ def assemble(
             time=at,
         )
     if scale != "macro" and averaged and not isinstance(method, ClosedForm):
-        _state_accuracy(result, method, state)  # macro measures that of all it computes
+        _state_accuracy(result, method, state)  # macro measures the accuracy of all its variables itself
     return result
 
 
@@ -385,7 +385,7 @@ def provenance(problem: Problem, averages: str, averaged: bool) -> dict[str, str
         text = ""
     data: Any = problem.data
     rows = {}
-    if problem.learns_rows:  # which rows, those that a shuffle puts first among them, and how many
+    if problem.learns_rows:  # digest of the rows with the seed of their order, and their number
         shuffle = getattr(problem.algorithm, "shuffle", 0)
         rows = {"rows": f"{data.digest}:{shuffle}", "row_count": len(data.rows)}
     return {

@@ -98,6 +98,6 @@ class FinishedRuns:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Also of what was interrupted, the finished runs are written."""
+        """Write the finished runs, also after an interruption."""
         with self._lock:
             self._write()

@@ -84,7 +84,7 @@ def check_resamples(problem: Problem, start: Start, resamples: int, system: str)
 def with_errors_of_rows(
     result: Trajectory, problem: Problem, start: Start, resamples: int, again: Callable[[Problem, Start], Trajectory]
 ) -> Trajectory:
-    """The theory with what it says of fresh rows, and its standard error there; `again` solves for other rows."""
+    """Add to a theory what it expects of training on other rows, with standard errors; `again` solves it."""
     data: Any = problem.data
     n, N, labels = len(data.rows), data.size, without_own_pull(data)
     rng = np.random.default_rng(0)
@@ -93,7 +93,7 @@ def with_errors_of_rows(
         other = replace(problem, data=weighted(data, weights, labels))
         zero = Start.from_weights(other, np.zeros((start.v.size, N)))
         solved = again(other, replace(zero, v=start.v, u=start.u, own_readouts=start.own_readouts))
-        return {name: solved.data[name].values for name in result.variables if name != "v"}  # which is not trained
+        return {name: solved.data[name].values for name in result.variables if name != "v"}  # v is not trained
 
     try:
         first = theory(np.ones(n))
@@ -113,7 +113,7 @@ def with_errors_of_rows(
             time=error.time,
             partial=result,
         ) from None
-    # the rows tested on are not those that were fitted
+    # where a training set is fixed, the rows tested on are not fitted, and nothing is taken off
     off = 0.0 if "training_error" in result.data else 1 - (N + data.centre) / n
     added = {}
     for name in first:

@@ -23,11 +23,11 @@ from threadpoolctl import threadpool_limits
 from ..interface.progress import bar
 
 Result = TypeVar("Result")
-THREADS: int | None = None  # that runs are shared out over; None for as many as there are cores
+THREADS: int | None = None  # over which runs are distributed; None for as many as there are cores
 
 
 class Interrupted(Exception):
-    """Raised inside a simulation whose result nobody waits for any more."""
+    """Raised inside a simulation to end it, when its result is no longer needed."""
 
 
 class Progress:
@@ -41,7 +41,7 @@ class Progress:
         )  # the same for compiled loops, which look at it between the samples of a batch
 
     def end(self) -> None:
-        """Nobody waits for the results any more."""
+        """Make all simulations end at their next report, since their results are no longer needed."""
         self.interrupted.set()
         self.stop[0] = True
 
@@ -58,7 +58,7 @@ def generator(seed: int, stream: int, which: int) -> np.random.Generator:
 
 
 class RandomNumbersOfRuns:
-    """Random numbers of several runs at once, each from its own generator, so that a run is the same in any company.
+    """Random numbers of several runs at once, each from its own generator, so that no run depends on the others.
 
     Arrays begin with the dimension of runs.
     """
