@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -159,8 +160,9 @@ def test_window_of_a_power_law() -> None:
     """Inside the window that the spectrum promises, and nowhere is the slope further off than was said."""
     found = ov.forecast(ov.PowerLaw(400, 1.0), rate=0.05)
     promised = ov.laws.window(ov.PowerLaw(400, 1.0), 0.05)
-    assert "β = 1.00 [1.00, 1.00] over ranks 1 to 400 of 400\n" in repr(found)
-    assert "power law: error ~ time^-0.5 from time" in repr(found) and "within a fifth of it" in repr(found)
+    assert found.fit is not None and found.fit.range == (1, 400)
+    assert [found.fit.beta.value, found.fit.beta.low, found.fit.beta.high] == pytest.approx([1.0] * 3, abs=1e-6)
+    assert "power law: error ~ time^-" in repr(found) and "within a fifth of it" in repr(found)
     assert found.window is not None and found.window.exponent == pytest.approx(0.5, rel=1e-6)
     assert promised.low <= found.window.low < found.window.high <= promised.high
     times, slopes = local_slopes(found)
@@ -173,9 +175,10 @@ def test_a_power_law_that_the_curve_does_not_keep_is_not_printed() -> None:
     found = ov.forecast(ov.PowerLaw(100, 0.5), rate=0.1)
     assert found.fit is not None and found.fit.is_power_law and found.window is None
     assert "power law: error" not in repr(found)
-    assert "no power law in time: it would be time^-0.333, the slope of the curve goes from -0.33 to -1.4" in repr(
-        found
-    )
+    said = re.search(r"no power law in time: it would be time\^(\S+), .* goes from (\S+) to (\S+),", repr(found))
+    assert said is not None
+    wanted, first, last = map(float, said.groups())
+    assert wanted == pytest.approx(-1 / 3, abs=1e-3) and first == pytest.approx(wanted, abs=0.05) and last < -1.3
     times, slopes = local_slopes(found)
     assert slopes[times < 0.2].min() > -0.4 and slopes[times > 80].max() < -1.3
 
@@ -196,7 +199,7 @@ def test_spectra_without_a_window() -> None:
     assert ov.forecast(SPECTRA["digits"]).window is None
     flat = ov.forecast(ov.PowerLaw(100, -0.5))
     assert flat.fit is not None and flat.fit.is_power_law and flat.window is None
-    assert "no scaling law: too flat" in repr(flat) and "β = -0.50" in repr(flat)
+    assert "no scaling law: too flat" in repr(flat) and flat.fit.beta.value == pytest.approx(-0.5, abs=1e-6)
     assert "no scaling law: too flat" in repr(ov.forecast(ov.Spectrum([1.0] * 50)))
     few = ov.forecast(ov.PowerLaw(5, 0.5))
     assert few.fit is None and few.window is None
@@ -283,9 +286,10 @@ def test_a_frame_of_forty_columns(tmp_path: Path, monkeypatch, capsys) -> None:
     code, out, err = spectrum(monkeypatch, capsys, str(tmp_path / "rows.csv"), "--rate", "1.2")
     assert code == 0, err
     assert "4000 samples x 40 columns, header 0 to 39 skipped, centred" in out
-    assert "which must stay below 1.26; error as the exact mean at size 40:" in out
+    below = re.search(r"which must stay below (\S+); error as the exact mean at size 40:", out)
+    assert below is not None and 1.2 < float(below[1]) < 1.5
     code, out, err = spectrum(monkeypatch, capsys, str(tmp_path / "rows.csv"), "--rate", "1.5")
-    assert code == 2 and out == "" and "rate: 1.5 is at or above 1.26" in err
+    assert code == 2 and out == "" and f"rate: 1.5 is at or above {below[1]}" in err
 
 
 def test_a_spec_may_name_data(tmp_path: Path, monkeypatch, capsys) -> None:
