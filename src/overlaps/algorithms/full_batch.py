@@ -75,7 +75,7 @@ class FullBatch:
     engine: ClassVar[tuple[str, str, str]] = ("full_batch.engine", "full_batch.engine", "full_batch.engine")
     draws_samples: ClassVar[bool] = True
     times_are_steps: ClassVar[bool] = True
-    plain: ClassVar[bool] = False  # laws of one-pass training do not know it
+    plain: ClassVar[bool] = False  # closed forms are for one-pass training
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "steps", whole("steps", self.steps, least=1, most=10**4))
@@ -201,7 +201,7 @@ class FullBatch:
 
     def _without_decay(self, T: int) -> Array:
         """H of the method itself, (T, T)."""
-        s, rates = self.momentum, np.append(self.rates(T - 1), 0.0)[:, None]  # the last gradient moves nothing
+        s, rates = self.momentum, np.append(self.rates(T - 1), 0.0)[:, None]  # no step follows the last gradient
         if not isinstance(self.method, str):
             return rates * np.array(self.method[1], float)[:T, :T]
         ago = np.arange(T) - np.arange(T)[:, None]  # l − μ

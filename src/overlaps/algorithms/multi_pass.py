@@ -56,7 +56,7 @@ class MultiPass:
     draws_samples: ClassVar[bool] = True
     readout_rate: ClassVar[None] = None
     times_are_steps: ClassVar[bool] = False
-    plain: ClassVar[bool] = False  # laws of one-pass training do not know it
+    plain: ClassVar[bool] = False  # closed forms are for one-pass training
 
     def __post_init__(self) -> None:
         for name in ("rate", "batch", "decay", "momentum", "memory"):

@@ -1,4 +1,4 @@
-"""What a run would cost, known before it begins: a plan that nobody would see the end of is refused at once.
+"""What a run would cost, known before it begins: a plan that would take far too long is refused at once.
 
 With K students, F fixed directions and B levels, operations of the scales are about
 
@@ -6,8 +6,8 @@ With K students, F fixed directions and B levels, operations of the scales are a
     meso: runs · steps · samples of a step · B (K + F)²
     micro: runs · steps · samples of a step · N (K + F)
 
-Components whose covariances do not commute make macro 2·10³ (K N)³, at most, and a sample of micro N² more. What
-the theory holds in memory its engine knows.
+Components whose covariances do not commute make macro 2·10³ (K N)³, at most, and a sample of micro N² more. How much
+memory the theory takes is computed by its engine.
 
 The numbers are those of an ordinary problem; only their order of magnitude is used.
 """

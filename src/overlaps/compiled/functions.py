@@ -29,7 +29,7 @@ from . import code_cache
 from .named import Named, named
 from .symbols import KEEPS, njit
 
-code_cache.sources()  # as they are now, before anything is compiled
+code_cache.sources()  # hashed now, before anything is compiled
 Own = type(njit(lambda: None))  # of functions compiled from a user's own
 
 
@@ -45,14 +45,14 @@ class Waiting:
         self.listener: Callable[[], object] | None = None  # called when a compilation begins
 
     def begin(self) -> None:
-        """A function is not kept, and is compiled now."""
+        """Note that the compilation of a function begins, since its code was not kept."""
         self.began.append(clock.perf_counter())
         if self.listener is not None:
             self.listener()
         self._report()
 
     def end(self) -> None:
-        """It is compiled."""
+        """Note that the compilation has ended."""
         self._report()
         if self.began:
             began = self.began.pop()
@@ -74,7 +74,7 @@ class OverloadCache:
     """What a dispatcher of Numba asks for code compiled before, and gives newly compiled code to.
 
     The content of a file is the function, the types of its arguments and the result of compilation, as Numba takes it
-    apart. Whatever goes wrong with it costs a compilation, not an error.
+    apart. Where reading or writing it fails, the function is compiled, and no error is raised.
     """
 
     cache_path = None
@@ -83,7 +83,7 @@ class OverloadCache:
         self.function = f"{function.__module__}.{function.__qualname__}"
 
     def load_overload(self, signature: Any, context: Any) -> Any:
-        """The result of compiling for this signature, or None, and then it is compiled."""
+        """The kept result of compiling for this signature, or None where there is none and it must be compiled."""
         found = self._load(signature, context)
         if found is None:
             WAITING.begin()
@@ -133,7 +133,7 @@ class OverloadCache:
         return f"{self.function.rpartition('.')[2]}-{sha256(repr(words).encode()).hexdigest()[:32]}"
 
     def enable(self) -> None:
-        """Nothing: Numba's interface of a cache asks for this method, and this cache is always enabled."""
+        """Do nothing: Numba's interface of a cache needs this method, and this cache is always enabled."""
 
     disable = flush = enable
 

@@ -128,7 +128,7 @@ def grid(times: ArrayLike | None) -> NDArray[np.float64]:
 
 
 def steps(last: float, size: int) -> int:
-    """Number of SGD steps to time `last`, refused where nobody would see the end."""
+    """Number of SGD steps to time `last`; more than 10¹³ of them, which would take months, are refused."""
     if last * size > 1e13:
         raise InputError(
             f"times: {last:g} at size {size} is {last * size:.1e} steps; use a smaller time or size, or macro"

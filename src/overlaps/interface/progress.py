@@ -111,6 +111,6 @@ class Course:
             self.bar.set_postfix_str(f"solution {self.attempts}", refresh=False)
 
     def close(self) -> None:
-        """Leave the bar as it is."""
+        """Close the bar, which stays on the screen."""
         if self.bar is not None:
             self.bar.close()

@@ -261,7 +261,7 @@ class Problem:
 
     @cached_property
     def class_equivalent(self) -> Problem:
-        """What theory takes a classifier of labelled rows for: inputs with a Gaussian for each class or group."""
+        """The problem that theory solves in place of a classifier of rows: a Gaussian for each class or group."""
         data: Any = self.data
         if not self.classifies_rows:
             raise InputError("data: these labels are not learned as classes; use problem.linear_equivalent")
@@ -271,7 +271,7 @@ class Problem:
 
     @cached_property
     def linear_equivalent(self) -> Problem:
-        """What theory takes a linear student of labelled rows for: Gaussian inputs with their spectrum, a linear
+        """The problem that theory solves in place of a linear student of labelled rows: Gaussian inputs, a linear
         teacher, and what that leaves of the labels as noise."""
         data: Any = self.data
         student = self.student
@@ -302,7 +302,7 @@ class Problem:
     def plain_sgd(self, who: str) -> PlainSGD:
         """The rates, for what is written for one-pass SGD at constant rates, one sample a step, without momentum.
 
-        who: what asks for them; any other algorithm is refused in its name.
+        who: name of the caller, for the message that refuses any other algorithm.
         """
         algorithm = self.algorithm
         if not algorithm.plain:

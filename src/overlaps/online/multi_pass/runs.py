@@ -1,4 +1,4 @@
-"""Training runs through a fixed training set: each step draws rows of it, test rows are only ever tested on."""
+"""Training runs through a fixed training set: each step draws rows of it, and test rows are never trained on."""
 
 from __future__ import annotations
 

@@ -12,7 +12,8 @@ J. Pennington, arXiv:2205.07069). All errors follow: with the covariance Σ and 
 
     2 error = ⟨y²⟩ − 2 c·m + mᵀ Σ m + Σ_k V_k (UᵀΣU)_kk
 
-and those of the test rows are what the training rows leave of all rows, which are diagonal in their principal axes.
+and Σ and c of the test rows are those of all rows, which are diagonal in the principal axes, less those of the
+training rows.
 """
 
 from __future__ import annotations
