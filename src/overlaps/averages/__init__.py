@@ -150,9 +150,9 @@ def gaussian_averages(
         )
     at = np.zeros((k + m, 0)) if means is None else array("means", means, (k + m, components))
     rules: list[Method] = [set_of(how, i) for i in range(MANY)] if is_random(how) else [how, how.check()]
-    with np.errstate(over="ignore", invalid="ignore"):  # told below
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
         found, random = [rule(c, v, at) for rule in rules], len(rules) > 2
-    # a covariance that is singular but for rounding does not tell its factor, and with it the fields, better than this
+    # rounding of a nearly singular covariance moves its factor, and with it the fields, by as much as this
     least = 1e-15 if isinstance(how, (ClosedForm, SumForm)) or not _is_singular(c) else 1e-8
     accuracy: dict[str, float] = {}
     values: dict[str, NDArray[np.float64]] = {}

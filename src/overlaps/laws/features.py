@@ -103,7 +103,7 @@ def random_basis_floor(spectrum: AnySpectrum, share: float, *, rate: float = 0.0
     omega, phi, _ = levels(spectrum)
     if share > 1:
         raise InputError(f"share: expected at most 1, all coordinates, got {share:g}")
-    variance, able = float(phi @ omega), float(phi.sum())  # levels of eigenvalue zero explain nothing
+    variance, able = float(phi @ omega), float(phi.sum())  # levels of eigenvalue zero carry no variance
     if share in (0, 1) or share >= able:
         unexplained = variance if share == 0 else 0.0
     else:

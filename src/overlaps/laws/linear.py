@@ -148,7 +148,7 @@ def linear_error(
     error = np.full(t.size, floor)
     if omega.size:
         slowest = 2 * rate * smallest_root(omega[::-1].copy(), (phi * omega**2)[::-1].copy(), 2 / rate)
-        later = 2 * rate * omega[0] * t > 1e-16  # before that nothing has changed
+        later = 2 * rate * omega[0] * t > 1e-16  # before that the error is that of the start, to rounding
         error[later] += at_times(omega, phi, rate, distance, slowest, t[later])
         error[~later] += 0.5 * distance * float(phi @ omega)
     return error
@@ -160,7 +160,7 @@ def small_rate_error(
 ) -> Array:
     """Error of a linear student to first order in the rate, ½ c Σ φ ω exp(−2 η ω t) plus the floor, (times,).
 
-    The limit of `linear_error` for rate → 0 at fixed rate × time; there is nothing to be stable about.
+    The limit of `linear_error` for rate → 0 at fixed rate × time; in this limit every rate is stable.
     """
     rate, distance = number("rate", rate, above=0), number("distance", distance, least=0)
     omega, phi, frozen = levels(spectrum, trained)
@@ -236,7 +236,7 @@ def _critical(p: Array, n: Array) -> float:
 
 
 def floor_of(unread_variance: float, variance: float, rate: float, distance: float) -> float:
-    """ε_∞ where inputs of variance `unread_variance` is not read by the trained weights, which read `variance`.
+    """ε_∞ where inputs of variance `unread_variance` are not read by the trained weights, which read `variance`.
 
     Refuses a rate at which the error grows.
     """
@@ -249,7 +249,7 @@ def floor_of(unread_variance: float, variance: float, rate: float, distance: flo
 
 
 class SingleVector(NamedTuple):
-    """The one vector a linear committee is: its rate, and its distance from the teacher's at the start."""
+    """The one vector that a linear committee is equal to: its rate and its distance from the teacher's at the start."""
 
     rate: float
     distance: float
@@ -257,7 +257,7 @@ class SingleVector(NamedTuple):
 
 @checked
 def single_vector(problem: Problem, scale: float) -> SingleVector:
-    """What a linear committee is equal to: W = Σ v_i W_i learns B = Σ u_n B_n at rate η Σ v_i².
+    """The one vector that a linear committee is equal to: W = Σ v_i W_i learns B = Σ u_n B_n at rate η Σ v_i².
 
     For readouts √M/K and 1/√M that is η M/K, from distance 1 + σ² M/K: a linear network does depend on K and M unless
     they are equal. `scale` is the standard deviation σ of the student's weights at the start; the teacher's is one.

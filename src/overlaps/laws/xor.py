@@ -239,7 +239,7 @@ def _motion(y: Array, signs: Array, decay: float) -> Array:
 
 
 def _landed(overlaps: Array, signs: Array) -> Array:
-    """Signs (2, K) after the lowest of the overlaps (2, K) has come to zero: it is zero from now on."""
+    """Signs (2, K) after the lowest of the overlaps (2, K) has come to zero, where it stays."""
     heights = np.where(signs == 0, 1.0, signs * overlaps)
     # rounding leaves the lowest on either side of zero, and may have put those that meet it there just beyond
     return np.where(heights <= max(heights.min(), 0.0), 0.0, signs)

@@ -13,7 +13,7 @@ from .class_forecast import ClassForecast, forecast_classes
 from .rows_forecast import RowsForecast, forecast_rows
 from .spectrum_forecast import Forecast, forecast_spectrum
 
-CLASS_LOSSES = ("logistic", "hinge", "cross-entropy")  # that forecasts know classifiers for
+CLASS_LOSSES = ("logistic", "hinge", "cross-entropy")  # losses of classifiers that can be forecast
 
 
 @overload

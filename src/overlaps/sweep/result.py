@@ -24,7 +24,7 @@ from .workers import Died, Workers, in_turn, one_core
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-POLL = 0.5  # seconds between looks at cells that another process computes
+POLL = 0.5  # seconds between checks of cells that another process computes
 OF_CELLS = ("status", "reason", "seconds")  # attributes that a trajectory does not have
 
 
@@ -258,7 +258,7 @@ class Sweep:
                 self.store.close()
 
     def _to_do(self, absent: Iterable[str], later: list[str], bar: Any) -> Iterator[tuple[str, Cell]]:
-        """Cells that nobody has computed and nobody computes, one by one; `later` takes those that somebody does."""
+        """Cells that are neither done nor being computed, one by one; those being computed elsewhere go into `later`."""
         for name in absent:
             if not self.store.claim(name):
                 later.append(name)

@@ -9,7 +9,7 @@ from dash import dcc, html
 
 from ..report.document import Table
 
-POLL = 500  # milliseconds between looks at a job
+POLL = 500  # milliseconds between two questions whether a job is done
 CONFIG: Any = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2, "filename": "overlaps"}}
 
 

@@ -1,9 +1,9 @@
-"""Background work bounded in time and memory: a few processes, and what visitors wish from them.
+"""Background work bounded in time and memory: a few processes, and the questions of visitors that they answer.
 
 A question is a function and its arguments; the same question of two visitors is answered once. A visitor who asks
-something else no longer wishes what was asked before: what nobody wishes is dropped while it waits, and stopped if it
-runs. A job that takes longer than its time, or more memory than a process may have, ends with a sentence; the server
-goes on. What a job would show as a progress bar on a terminal is told to those who wait.
+something else no longer wants the answer before: a question that no visitor wants answered is dropped while it waits,
+and stopped if it runs. A job that takes longer than its time, or more memory than a process may have, ends with a
+sentence; the server goes on. What a job would show as a progress bar on a terminal is told to those who wait.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ SECONDS = 120.0  # of one job
 MEMORY = 6 * 2**30  # bytes of address space of a process, of which compiled code and libraries take two
 LONGEST = 40  # jobs that may wait
 KEPT = 64  # answers that are kept
-GRACE = 2.0  # seconds that a job which nobody wishes any more is given to end by itself: a new process takes as long
-VISITORS = 1000  # whose wishes are remembered
+GRACE = 2.0  # seconds in which a job that no visitor wants any more may end by itself: a new process takes as long
+VISITORS = 1000  # whose last questions are remembered
 BUSY = "too many are waiting; try again in a minute"
 COMPILING = "compiling"
 
@@ -126,7 +126,7 @@ class Jobs:
             thread.start()
 
     def ask(self, visitor: str, tasks: Mapping[str, Task]) -> dict[str, Job]:
-        """The jobs of these tasks, begun if they are not there yet; the visitor wishes nothing else any more."""
+        """The jobs of these tasks, begun if they are not there yet; they replace what this visitor asked before."""
         with self._lock:
             self._wishes[visitor] = {task.key for task in tasks.values()}
             self._wishes.move_to_end(visitor)
@@ -166,7 +166,7 @@ class Jobs:
         return job
 
     def _drop(self) -> None:
-        """Forget what waits and nobody wishes, and the oldest answers."""
+        """Forget questions that wait and that no visitor wants any more, and the oldest answers."""
         wished = set().union(*self._wishes.values())
         for key in [key for key in self._waiting if key not in wished]:
             self._waiting.remove(key)
@@ -228,7 +228,7 @@ class Jobs:
         worker.stop()
 
     def _stopped(self, job: Job, alive: bool) -> None:
-        """A job without an answer: what nobody wishes is forgotten, so that it can be asked again."""
+        """A job without an answer: one that no visitor wants is forgotten, so that it can be asked again."""
         if not self._wished(job):
             self._jobs.pop(job.task.key, None)
         late = f"stopped after {self.seconds:g} seconds; choose smaller numbers"
@@ -238,7 +238,7 @@ class Jobs:
         return any(job.task.key in wishes for wishes in self._wishes.values())
 
     def _over(self, job: Job) -> bool:
-        """Whether to stop a job: its time is over, or nobody wishes it after its first two seconds."""
+        """Whether to stop a job: its time is over, or no visitor wants it after its first two seconds."""
         spent = time.monotonic() - (job.began or 0.0)
         with self._lock:
             return self._closed or spent > self.seconds or (spent > GRACE and not self._wished(job))

@@ -97,7 +97,7 @@ class Room(ABC):
             try:
                 chosen = self.choice.from_mapping(data or {})
                 link, tasks = chosen.to_link(), self.tasks(chosen)
-            except (InputError, NumericalError):  # told where it is drawn
+            except (InputError, NumericalError):  # the message is shown where the result would be drawn
                 return no_update, ""
             if data is None or news is None or news["state"] != link:
                 jobs = self.jobs.find(tasks)
