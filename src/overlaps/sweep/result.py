@@ -258,7 +258,7 @@ class Sweep:
                 self.store.close()
 
     def _to_do(self, absent: Iterable[str], later: list[str], bar: Any) -> Iterator[tuple[str, Cell]]:
-        """Cells that are neither done nor being computed, one by one; those being computed elsewhere go into `later`."""
+        """Cells that are neither done nor being computed, one by one; those computed elsewhere go into `later`."""
         for name in absent:
             if not self.store.claim(name):
                 later.append(name)
