@@ -15,13 +15,36 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError, shown
 
+DEPTH = 64  # dimensions that an array of NumPy may have
+HOLDERS = (list, tuple, np.ndarray)
 NOT_NUMBERS = (bool, np.bool_, str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta64)
+
+
+def has_masked(value: Any) -> bool:
+    """Whether an entry is masked: of a masked array, or of one that stands in lists or in an array of objects.
+
+    Whoever makes an array of such a list unmasks it in silence.
+    """
+    level = [value] if isinstance(value, HOLDERS) else []
+    for _ in range(DEPTH):
+        if any(np.ma.is_masked(each) for each in level if isinstance(each, np.ma.MaskedArray)):
+            return True
+        inner = {id(entry): entry for each in level for entry in _entries(each) if isinstance(entry, HOLDERS)}
+        level = list(inner.values())  # each once, for a list may hold itself
+    return False
+
+
+def _entries(value: Any) -> Iterable[Any]:
+    """What else may hold masked entries in a list or an array."""
+    if isinstance(value, np.ndarray):
+        return value.flat if value.dtype == object else ()
+    return value
 
 
 def number(name: str, value: Any, *, above: float | None = None, least: float | None = None) -> float:
     """`value` as a finite float, optionally bounded below."""
     try:
-        if isinstance(value, NOT_NUMBERS) or getattr(value, "ndim", 0) != 0 or value is np.ma.masked:
+        if isinstance(value, NOT_NUMBERS) or getattr(value, "ndim", 0) != 0 or np.ma.is_masked(value):
             raise TypeError
         if getattr(getattr(value, "dtype", None), "kind", "f") not in "iuf":  # of an array without dimensions
             raise TypeError
@@ -53,7 +76,7 @@ def whole(name: str, value: Any, *, least: int, most: int = 2**63 - 1) -> int:
 def listed(name: str, value: Any, of: str) -> list[Any]:
     """`value` as a list of its entries; text, mappings, masked entries and what has no entries are refused."""
     try:
-        if isinstance(value, (str, bytes, Mapping)) or np.ma.is_masked(value):
+        if isinstance(value, (str, bytes, Mapping)) or has_masked(value):
             raise TypeError
         return list(value)
     except MemoryError:
@@ -70,7 +93,7 @@ def kinks(value: Any) -> tuple[float, ...]:
 
 def numbers(name: str, value: Any) -> NDArray[np.float64]:
     """`value` as an array of doubles of its own; text, dates, complex numbers and masked entries are refused."""
-    if np.ma.is_masked(value):
+    if has_masked(value):
         raise InputError(f"{name}: has masked entries; leave them out, or fill the gaps")
     try:
         given = np.asarray(value)
