@@ -205,6 +205,10 @@ class GaussianClasses(Shared):
         """φ, (levels,): shares of the dimensions."""
         return self._levels[2] / self.size
 
+    @property
+    def own_size(self) -> int:  # type: ignore[override]
+        return self.size
+
     def dimensions(self, size: int) -> NDArray[np.int64]:
         """Dimensions of each level, (levels,); `size` must be that of the means."""
         if whole("size", size, least=1) != self.size:
