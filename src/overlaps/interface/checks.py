@@ -27,6 +27,8 @@ def has_masked(value: Any) -> bool:
     """
     level = [value] if isinstance(value, HOLDERS) else []
     for _ in range(DEPTH):
+        if not level:
+            return False
         if any(np.ma.is_masked(each) for each in level if isinstance(each, np.ma.MaskedArray)):
             return True
         inner = {id(entry): entry for each in level for entry in _entries(each) if isinstance(entry, HOLDERS)}
