@@ -173,15 +173,25 @@ def new_folder(name: str, path: str | os.PathLike[str]) -> Path:
     return folder
 
 
+def folder_for(name: str, path: str | os.PathLike[str]) -> Path:
+    """A folder that results are written into, made if it is not there."""
+    folder = path_to(name, path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{name}: cannot make the folder {shown(str(folder))} ({error.strerror})") from None
+    return folder
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def checked(function: Function) -> Function:
     """Let a public function refuse arguments that are not of the kind that its signature says, by their names.
 
-    What is checked is what an annotation names: classes of this library, ``str``, ``bool``, paths and ``ArrayLike``,
-    which must hold real numbers that are not masked. Numbers, shapes and what arguments mean to each other are the
-    business of the function itself. A union with a part that is none of these is not checked.
+    What is checked is what an annotation names: classes of this library, ``str``, ``bool``, paths, axes and
+    ``ArrayLike``, which must hold real numbers that are not masked. Numbers, shapes and what arguments mean to each
+    other are the business of the function itself. A union with a part that is none of these is not checked.
     """
     parameters = inspect.signature(function).parameters
     names = list(parameters)
@@ -207,7 +217,8 @@ def checked(function: Function) -> Function:
 
 
 PATH = (str, os.PathLike)
-KINDS = {"None": type(None), "str": str, "bool": (bool, np.bool_), "os.PathLike[str]": PATH, "Path": PATH}
+AXES = "axes of Matplotlib"
+KINDS = {"None": type(None), "Axes": AXES, "str": str, "bool": (bool, np.bool_), "os.PathLike[str]": PATH, "Path": PATH}
 
 
 def _kind(part: str, names: dict[str, Any]) -> Any:
@@ -223,7 +234,9 @@ def _kind(part: str, names: dict[str, Any]) -> Any:
 
 
 def _check(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
-    classes = tuple(kind for kind in kinds if kind != "ArrayLike")
+    classes = tuple(kind for kind in kinds if not isinstance(kind, str))
+    if AXES in kinds and hasattr(value, "pcolormesh"):  # which need not be imported to be known
+        return
     if isinstance(value, classes):
         if isinstance(value, str) and PATH in kinds:
             path_to(name, value)
@@ -231,7 +244,7 @@ def _check(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
     if "ArrayLike" in kinds:
         numbers(name, value)
         return
-    words = {type(None): "None", str: "text", (bool, np.bool_): "true or false", PATH: "a path"}
+    words = {type(None): "None", str: "text", (bool, np.bool_): "true or false", PATH: "a path", AXES: AXES}
     wanted = dict.fromkeys(words.get(kind) or f"an overlaps.{kind.__name__}" for kind in kinds)
     raise InputError(f"{name}: expected {' or '.join(wanted)}, got {shown(value)}")
 

@@ -129,6 +129,7 @@ class GaussianClasses(Shared):
             return _Parts.checked(**_read(self.means))
         return _Parts.checked(self.means, self.covariances, self.weights, self.labels)
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> GaussianClasses:
         """Write all arrays to a .npz file; what is returned names it, and can be part of a spec."""
         path = Path(path)
