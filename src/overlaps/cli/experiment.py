@@ -135,8 +135,8 @@ class Experiment:
     def execute(self, out: str | os.PathLike[str], *, progress: bool = True) -> ExperimentResult:
         """Run all scales and compare them; everything is written to the folder `out` as it is computed.
 
-        A folder that a run of the same spec has left, finished or interrupted, is gone on with, also where there are more
-        runs now: what it holds is not computed again.
+        A folder that a run of the same spec has left, finished or interrupted, is gone on with, also where there are
+        more runs now: what it holds is not computed again.
         """
         plan = self.run
         folder = self._folder(out)
