@@ -6,7 +6,8 @@ SIGKILL. They are started again until they come to their end. Half of the moment
 start of the command on; half are random in what the command has kept, so that they fall where it computes and writes,
 however fast the machine is. Asked after every kill:
 
-- what was kept before is there, with the same bytes (nothing lost, nothing written twice);
+- what was kept before is there (nothing lost), the same file with the same time of writing, and the same seconds that a
+  claim took (nothing computed or written twice; files of results are replaced, so another one is another inode);
 - no process of the command is left;
 - a command that heard Ctrl-C says how to go on, exit code 130; one whose worker was killed comes to its end;
 
@@ -32,6 +33,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -98,15 +100,21 @@ class Job:
 
     name: str
     arguments: Callable[[Path], list[str]]
-    kept: Callable[[Path], dict[str, bytes]]
+    kept: Callable[[Path], dict[str, Any]]
     result: Callable[[Path], dict[str, bytes]]
     ends: bool = True
     complete: Callable[[Path], bool] = lambda folder: False
     victims: tuple[str, ...] = ("parent", "interrupt", "worker")
 
 
-def _cells(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in (folder / "out").glob("cells/??/*.npz")}
+def as_written(path: Path) -> tuple[bytes, int, int]:
+    """A file as it was written once: its contents, when that was, and which file it is."""
+    about = path.stat()
+    return path.read_bytes(), about.st_mtime_ns, about.st_ino
+
+
+def _cells(folder: Path) -> dict[str, Any]:
+    return {path.name: as_written(path) for path in (folder / "out").glob("cells/??/*.npz")}
 
 
 def _dataset(folder: Path) -> dict[str, bytes]:
@@ -120,11 +128,16 @@ def _trajectories(folder: Path) -> dict[str, bytes]:
     return {f"{name} {v}": data[v].values.tobytes() for name, data in found.items() for v in data.variables}
 
 
-def _claims(folder: Path) -> dict[str, bytes]:
-    """Claims that were measured, without the seconds that took."""
+def _claims(folder: Path) -> dict[str, Any]:
+    """Claims that were measured, with the seconds that took, which differ where one is measured again."""
     path = folder / "verdicts.json"
     rows = json.loads(path.read_text())["claims"] if path.exists() else []
-    return {row["claim"]: json.dumps({**row, "seconds": 0}).encode() for row in rows if row["value"] is not None}
+    return {row["claim"]: row for row in rows if row["value"] is not None}
+
+
+def _measured(folder: Path) -> dict[str, bytes]:
+    """Claims that were measured, without the seconds that took."""
+    return {name: json.dumps({**row, "seconds": 0}).encode() for name, row in _claims(folder).items()}
 
 
 def _is_complete(folder: Path) -> bool:
@@ -132,16 +145,15 @@ def _is_complete(folder: Path) -> bool:
     return path.exists() and bool(json.loads(path.read_text())["complete"])
 
 
-def _pictures(folder: Path) -> dict[str, bytes]:
+def _pictures(folder: Path) -> dict[str, Any]:
     """Pictures that the gallery says are drawn, each of which must be one."""
     from PIL import Image
 
     found = {}
     for record in (folder / "gallery").glob("*.json"):
         for picture in (folder / "gallery").glob(f"{record.stem}.webp"):
-            content = picture.read_bytes()
-            Image.open(io.BytesIO(content)).load()
-            found[picture.name] = content
+            found[picture.name] = as_written(picture)
+            Image.open(io.BytesIO(found[picture.name][0])).load()
     return found
 
 
@@ -157,7 +169,7 @@ def jobs(cluster: str | None) -> list[Job]:
         run,
         Job(
             "verify", lambda d: ["verify", "committee", "--quick", "--json", str(d / "verdicts.json")], _claims,
-            _claims, complete=_is_complete, victims=("parent", "interrupt"),
+            _measured, complete=_is_complete, victims=("parent", "interrupt"),
         ),
         Job(
             "gallery", lambda d: ["papers", "gallery", "--quick", "--out", str(d / "gallery")], _pictures, _pictures,
@@ -170,9 +182,9 @@ def jobs(cluster: str | None) -> list[Job]:
     return listed
 
 
-def _finished(folder: Path) -> dict[str, bytes]:
+def _finished(folder: Path) -> dict[str, Any]:
     """Trajectories of a run; files of single runs are gathered into them, and go."""
-    return {path.name: path.read_bytes() for path in (folder / "out").glob("*.nc") if "points" not in path.name}
+    return {path.name: as_written(path) for path in (folder / "out").glob("*.nc") if "points" not in path.name}
 
 
 @dataclass

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import xarray as xr
 
 import overlaps as ov
 from browser import browsing, complaints, requests
@@ -15,6 +16,7 @@ from command import command
 from overlaps.cli.experiment import Experiment
 from overlaps.cli.sweep_spec import SweepSpec, write
 from overlaps.pages.report import Document, Table, read
+from overlaps.pages.report.sweeps import of_sweep
 from overlaps.sweep.sweeping import launch
 from overlaps.sweep.workers import chosen
 from specs import two_units
@@ -122,6 +124,17 @@ def test_a_sweep_names_its_best_cell(sweep: Path) -> None:
     assert set(document.versions) == {"overlaps", "numpy", "scipy", "numba"}
     assert any("Saad" in paper for paper in document.citations)
     assert document.tables[0].folded and not any("`" in line for line in document.how)
+
+
+def test_cells_that_are_not_done_are_on_a_map(sweep: Path) -> None:
+    data = xr.load_dataset(sweep / "sweep.nc", engine="h5netcdf")
+    first, second = (d for d in data["status"].dims if d not in ("seed", "scale"))
+    data["status"] = data["status"].astype("<U8")
+    data["status"][{first: 1, second: 0, "seed": 1}] = "failed"
+    shown = of_sweep(sweep, data).figures
+    assert len(shown) == 4 and shown[0].heading.startswith("What came of the cells over")
+    words = np.array(shown[0].figure.data[0].text)
+    assert (words == "failed").sum() == 1 and (words == "done").sum() == words.size - 1
 
 
 def test_a_spectrum_is_reported(folder: Path) -> None:

@@ -11,6 +11,7 @@ import xarray as xr
 import overlaps as ov
 from command import command
 from overlaps.cli.experiment import Experiment
+from overlaps.trajectory.finished_runs import FinishedRuns
 
 SPEC = """
 [teacher]
@@ -63,7 +64,6 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path: Path, monkeypatch: py
     again = experiment.execute(tmp_path / "cut", progress=False)
     assert numbers(tmp_path / "cut") == numbers(tmp_path / "whole")
     assert {k: v.to_dict() for k, v in again.verdicts.items()} == {k: v.to_dict() for k, v in whole.verdicts.items()}
-    assert not (tmp_path / "cut" / "runs").exists()
     names = [sorted(path.name for path in (tmp_path / each).iterdir()) for each in ("cut", "whole")]
     assert names[0] == names[1]
 
@@ -79,10 +79,24 @@ def test_a_damaged_trajectory_is_told_and_computed_again(tmp_path: Path) -> None
 
 
 def test_another_spec_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: object) -> None:
-    Experiment.from_toml(SPEC.replace("micro_runs = 4", "micro_runs = 0")).execute(tmp_path / "run", progress=False)
-    (tmp_path / "spec.toml").write_text(SPEC)
+    Experiment.from_toml(SPEC).execute(tmp_path / "run", progress=False)
+    (tmp_path / "spec.toml").write_text(SPEC.replace("micro_runs = 4", "micro_runs = 3"))  # fewer
     code, _, err = command(monkeypatch, capsys, "run", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "run"))
     assert code == 2 and "exists already and holds results of another spec" in err
+
+
+def test_more_runs_extend_fewer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fewer = SPEC.replace("meso_runs = 6", "meso_runs = 3").replace("micro_runs = 4", "micro_runs = 0")
+    Experiment.from_toml(SPEC).execute(tmp_path / "whole", progress=False)
+    Experiment.from_toml(fewer).execute(tmp_path / "more", progress=False)
+    taken: list[int] = []
+    add = FinishedRuns.add
+    monkeypatch.setattr(FinishedRuns, "add", lambda self, run, row: (taken.append(run), add(self, run, row)))
+    monkeypatch.setattr("overlaps.cli.experiment.solve", None)  # macro is there
+    more = Experiment.from_toml(SPEC).execute(tmp_path / "more", progress=False)
+    assert sorted(taken) == [0, 1, 2, 3, 3, 4, 5]  # three of meso and all of micro
+    assert numbers(tmp_path / "more") == numbers(tmp_path / "whole") and len(more.verdicts) == 3
+    assert (tmp_path / "more" / "spec.toml").read_text() == (tmp_path / "whole" / "spec.toml").read_text()
 
 
 def test_sweeps_by_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: object) -> None:

@@ -9,9 +9,11 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
+import xarray as xr
 
 import overlaps as ov
 from notebooks import shown
+from overlaps.plot import grid
 from overlaps.sweep.grid import Grid, rebuilt
 from sweeps import NET, OVER, PROBLEM, same, small
 
@@ -135,9 +137,12 @@ def test_full_batches_many_passes_observers_and_plans() -> None:
         algorithm=ov.MultiPass(rate=0.2, samples=20),
     )
     found = ov.sweep(
-        passes, {"algorithm.samples": [20, 40], "data.standardise": [False, True]}, times=[0, 5], size=4,
+        passes, {"algorithm.samples": [20, 40], "data.standardise": [False, True]}, times=[0, 5],
         scales=("macro", "micro"), progress=False, workers=1,
     )  # fmt: skip
+    assert (
+        found.trajectory(algorithm_samples=20, standardise="False", seed=0, scale="micro").size == 4
+    )  # columns of the rows
     assert found.counts == {"done": 8} and "epoch" in found.data.coords
     watched = ov.sweep(
         PROBLEM, {"algorithm.rate": [0.5]}, times=TIMES, size=30, scales="micro", progress=False, workers=1,
@@ -254,6 +259,53 @@ def test_pictures() -> None:
     with pytest.raises(ov.InputError, match="axes are for matplotlib"):
         found.plot("rate", "exponent", ax=phases, interactive=True)
     plt.close("all")
+
+
+def test_values_in_any_order_are_drawn_in_their_own() -> None:
+    rates, sizes = [0.5, 0.25, 1.0, 60.0], [50, 20, 30]
+    mixed = small(over={"algorithm.rate": rates, "size": sizes}, seeds=1)
+    ordered = small(over={"algorithm.rate": sorted(rates), "size": sorted(sizes)}, seeds=1)
+    for arguments in (("rate", "error", "size"), ("rate", "size"), ("rate", "size", "status")):
+        one, other = (found.plot(*arguments) for found in (mixed, ordered))
+        assert len(one.lines) == len(other.lines)
+        for a, b in zip(one.lines, other.lines, strict=True):
+            np.testing.assert_array_equal(a.get_xydata(), b.get_xydata())
+            assert (np.diff(a.get_xdata()) > 0).all()
+        for a, b in zip(one.collections, other.collections, strict=True):
+            if hasattr(a, "get_coordinates"):
+                np.testing.assert_array_equal(np.ma.filled(a.get_array(), 0), np.ma.filled(b.get_array(), 0))
+                np.testing.assert_array_equal(a.get_coordinates(), b.get_coordinates())
+                assert (np.diff(a.get_coordinates()[0, :, 0]) > 0).all()
+        drawn = [found.plot(*arguments, interactive=True).data for found in (mixed, ordered)]
+        for trace, expected in zip(*drawn, strict=True):
+            for axis in "xyz":
+                values = [np.array(getattr(each, axis, None), float) for each in (trace, expected)]
+                np.testing.assert_array_equal(*values)
+    plt.close("all")
+
+
+def test_a_map_says_its_scale_and_the_worst_status_of_all() -> None:
+    found = small(over={"algorithm.rate": [0.25, 0.5, 1.0], "size": [20, 30]}, seeds=1)
+    heat = found.plot("rate", "size")
+    assert heat.figure.axes[1].get_ylabel() == "error at time 1, macro" and heat.get_xscale() == "log"
+    assert found.plot("rate", "size", interactive=True).data[0].colorbar.title.text.endswith("at time 1, macro")
+    data = found.data.copy(deep=True)
+    data["status"].loc[{"rate": 0.5, "size": 30, "scale": "meso"}] = "failed"
+    phases = grid.draw(data, "rate", "size", "status", {}, None)
+    assert phases.collections[0].get_array().tolist() == [[0, 0, 0], [0, 1, 0]]
+    assert phases.get_legend().get_title().get_text() == "worst of macro, meso"
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    ("values", "logarithmic"),
+    [
+        ([0.1, 0.3, 1.0, 3.0], True), ([0.5, 0.7071, 1.0], True), ([64, 128, 256], True), ([0, 1, 40, 80], True),
+        ([0.1, 0.2, 0.3], False), ([10, 11, 12], False), ([0.0, 1.0, 2.0, 4.0], False), ([1.0, 2.0, 3.0, 4.0], False),
+    ],
+)  # fmt: skip
+def test_values_evenly_spaced_in_their_logarithms_are_drawn_so(values: list[float], logarithmic: bool) -> None:
+    assert grid.is_logarithmic(xr.DataArray(values, dims="rate", name="rate")) is logarithmic
 
 
 def test_large_datasets_are_on_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,7 +20,7 @@ import overlaps as ov
 
 SECONDS = 10.0  # of CPU time; longer is a hang
 BUSY = 12.0  # times as many seconds may pass on a machine that is busy with other things
-TOLD = (ov.InputError, ov.NumericalError, MemoryError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
+TOLD = (ov.InputError, ov.NumericalError, MemoryError, OSError)
 
 
 class Hang(BaseException):
@@ -94,7 +94,9 @@ def judged(found: Found, what: str, call: Callable[[], Any], arguments: str, sec
     except Hang:
         kind, words = "hangs", f"{what}: hangs"
     except TOLD as error:
-        named = not isinstance(error, ov.InputError) or "\n" not in str(error)
+        named = "\n" not in str(error) if isinstance(error, ov.InputError) else True
+        if isinstance(error, OSError):  # says which file cannot be read or written
+            named = error.filename is not None
         kind, words = ("refused", "") if named else ("tracebacks", f"{what}: several lines: {error}")
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]

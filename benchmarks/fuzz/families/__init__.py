@@ -1,7 +1,7 @@
 """Public functions and classes by family, each with arguments that it takes."""
 
 from ..problems import Case
-from . import data, deep, full_batch, giant_step, laws, overlaps, spectra, sweep
+from . import data, deep, full_batch, giant_step, laws, overlaps, results, spectra, sweep
 
 FAMILIES: dict[str, dict[str, Case]] = {
     "overlaps": overlaps.CASES,
@@ -12,4 +12,5 @@ FAMILIES: dict[str, dict[str, Case]] = {
     "giant_step": giant_step.CASES,
     "deep": deep.CASES,
     "sweep": sweep.CASES,
+    "results": results.CASES,
 }

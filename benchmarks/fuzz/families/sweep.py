@@ -41,8 +41,6 @@ CASES: dict[str, Case] = {
         },
     ),
     "sweep, over": (_errors, {"rates": [0.1, 0.3]}),
-    "Sweep.plot": (SWEPT.plot, {"x": "rate", "y": "error", "color": "exponent", "at": {"scale": "macro"}, "ax": None}),
-    "Sweep.trajectory": (SWEPT.trajectory, {"rate": 0.1, "exponent": 0.5, "seed": 0, "scale": "macro"}),
     "papers.paper": (ov.papers.paper, {"handle": "committee"}),
     "papers.verdict": (ov.papers.verdict, {"as_printed": 0.1, "corrected": 0.1, "tolerance": 0.2}),
     "papers.told": (

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import warnings
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -28,7 +27,7 @@ from .cost import check_cost
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-FINISHED = "runs"  # folder of the runs that are finished, until all of them are
+FINISHED = "runs"  # folder of the runs that are finished, which more of them extend
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,8 @@ class Experiment:
     def execute(self, out: str | os.PathLike[str], *, progress: bool = True) -> ExperimentResult:
         """Run all scales and compare them; everything is written to the folder `out` as it is computed.
 
-        A folder that an interrupted run of the same spec has left is gone on with: what it holds is not computed again.
+        A folder that a run of the same spec has left, finished or interrupted, is gone on with, also where there are
+        more runs now: what it holds is not computed again.
         """
         plan = self.run
         folder = self._folder(out)
@@ -150,9 +150,10 @@ class Experiment:
             jobs["meso"] = lambda: sample(self.problem, start, times, runs=plan.meso_runs, **options)
         if plan.micro_runs:
             jobs["micro"] = lambda: train(self.problem, start, times, runs=plan.micro_runs, **options)
+        wanted = {"meso": plan.meso_runs, "micro": plan.micro_runs}
         for name, job in jobs.items():
             before = _computed_before(folder / f"{name}.nc", self.problem, start)
-            if before is not None:
+            if before is not None and before.runs == wanted.get(name, before.runs):
                 results[name] = before
                 continue
             try:
@@ -168,7 +169,6 @@ class Experiment:
                     ) from None
                 raise
             results[name].save(folder / f"{name}.nc")
-            shutil.rmtree(folder / FINISHED, ignore_errors=True)  # all of them are in the file now
         pairs = [("macro", name) for name in results if name != "macro"]
         if {"meso", "micro"} <= results.keys():
             pairs.append(("meso", "micro"))
@@ -182,7 +182,7 @@ class Experiment:
         return outcome
 
     def _folder(self, out: str | os.PathLike[str]) -> Path:
-        """A new folder, or one that an interrupted run of this spec has left."""
+        """A new folder, or one that a run of this spec has left, with as many runs or with fewer."""
         folder = Path(out)
         if not os.path.isdir(folder):  # False for names that cannot be, which are refused
             return new_folder("out", out)
@@ -193,12 +193,21 @@ class Experiment:
             before = (folder / "spec.toml").read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError):
             return new_folder("out", out)  # refused
-        if before != self.to_toml():
+        if before != self.to_toml() and not self._extends(before):
             raise InputError(
                 f"out: {folder} exists already and holds results of another spec; name a new folder, or run the spec "
-                "that is in it to go on"
+                "that is in it to go on, with as many runs or more"
             )
         return folder
+
+    def _extends(self, text: str) -> bool:
+        """Whether this is the experiment of a spec but for more runs."""
+        try:
+            before = Experiment.from_toml(text)
+        except InputError:
+            return False
+        fewer = {name: min(getattr(before.run, name), getattr(self.run, name)) for name in ("meso_runs", "micro_runs")}
+        return replace(self, run=replace(self.run, **fewer)).to_toml() == text
 
 
 def _computed_before(path: Path, problem: Problem, start: Start) -> Trajectory | None:

@@ -29,6 +29,7 @@ from ..problem.statement import ROLES
 from ..sweep.cell import Cell, compute
 from ..sweep.result import Sweep
 from ..sweep.sweeping import planned
+from ..sweep.workers import Processes, in_turn
 from ..trajectory.times import logtimes
 from .experiment import Experiment
 
@@ -80,7 +81,10 @@ class SweepSpec:
 
 
 def dry_run(made: Sweep, cores: int) -> str:
-    """How many cells there are, and what those that are missing would cost, measured on a few that are spread out."""
+    """How many cells there are, and what those that are missing would cost, measured on a few that are spread out.
+
+    cores: processes that would be started, all at once, which is measured on one of them; one is this process.
+    """
     absent = made.missing()
     lines = [f"{made!r}".splitlines()[0], f"to compute: {len(absent)} cells, {len(made) - len(absent)} are there"]
     seconds = size = 0.0
@@ -93,11 +97,13 @@ def dry_run(made: Sweep, cores: int) -> str:
             seconds += len(cells) * sum(each[0] for each in found) / len(found)
             size += len(cells) * sum(each[1] for each in found) / len(found)
             measured += len(found)
+    cores = max(1, min(cores, len(absent)))
     if absent:
-        left = seconds / max(1, cores) / 60
+        start = _start(made.cell(absent[0])) if cores > 1 else 0.0
+        left, seconds = (seconds / cores + start) / 60, seconds + cores * start
         duration = f"{left / 60:.2g} hours" if left > 90 else f"{left:.2g} minutes"
         spent = f"{seconds / 3600:.2g} CPU-hours, {duration} on {cores} cores, {size / 1e6:.2g} MB"
-        lines.append(f"about {spent}; measured on {measured} cells")
+        lines.append(f"about {spent}; measured on {measured} cells{', with the start of processes' * (cores > 1)}")
     return "\n".join(lines)
 
 
@@ -139,6 +145,13 @@ def _measured(cell: Cell) -> tuple[float, int]:
     began = clock.perf_counter()
     found = compute(cell)
     return clock.perf_counter() - began, len(found.content)
+
+
+def _start(cell: Cell) -> float:
+    """Seconds until a new process has computed a cell: it is started, and loads the library and compiled code."""
+    began = clock.perf_counter()
+    list(in_turn([cell], compute, Processes(1)))
+    return clock.perf_counter() - began
 
 
 def _affordable(table: dict[str, Any], scales: Any) -> dict[str, Any]:

@@ -112,6 +112,7 @@ class BeyondGaussian:
             lines.append(f"  {one.components} Gaussian{'s' * (one.components > 1)}: {told}")
         return "\n".join(lines)
 
+    @checked
     def plot(self, ax: Axes | None = None) -> Axes:
         """Mean errors against time, with two standard errors of the mean, and where they part."""
         import matplotlib.pyplot as plt

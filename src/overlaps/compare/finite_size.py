@@ -53,6 +53,7 @@ class Scaling:
             lines.append(f"  {name:<6} bias ~ {text}, spread ~ N^-{spread}")
         return "\n".join(lines)
 
+    @checked
     def plot(self, ax: Axes | None = None) -> Axes:
         """Root-mean-square bias and spread of each variable against size."""
         from ..plot.palette import COLOURS, new_axes

@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..interface.checks import has_masked
 from ..interface.errors import InputError
 
 Array = NDArray[np.float64]
@@ -94,6 +95,8 @@ def class_moments(rows: Array, labels: ArrayLike, groups: ArrayLike | None = Non
 
 def names_of_rows(name: str, given: ArrayLike, count: int) -> NDArray[Any]:
     """One class or group for each row; floats must be whole, and none may be missing."""
+    if has_masked(given):
+        raise InputError(f"{name}: has masked entries; leave out such rows")
     try:
         values = np.asarray(given)
     except ValueError:

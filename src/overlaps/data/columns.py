@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..interface.checks import has_masked
 from ..interface.errors import InputError
 from .table import Source, beginning, is_frame, numbers, parquet, source_path, stored, unread
 
@@ -47,7 +48,7 @@ def columns_of(source: Source) -> Columns:
     if path is None:
         if is_frame(source):
             return Columns(source, [str(name) for name in source.columns])  # type: ignore[union-attr]
-        table = np.asanyarray(source)
+        table = np.empty(0) if has_masked(source) else np.asanyarray(source)  # what is masked is refused by `numbers`
         if table.ndim == 2 and table.dtype.kind in "OUS":
             return Columns(pandas.DataFrame(table.astype(object)).infer_objects())
         return Columns(numbers(source, "an array"))

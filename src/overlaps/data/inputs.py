@@ -42,6 +42,7 @@ class Shared:
     table: NDArray[np.float64] | None = None  # rows that are drawn as they are, (rows, N); None: inputs are Gaussian
     targets: NDArray[np.float64] | None = None  # labels of these rows, (rows,); None where they have none
     class_numbers: NDArray[np.int64] | None = None  # of components that stand for classes of rows, (components,)
+    own_size: int | None = None  # N where the data fix it: columns of rows, entries of means; None: any size
     own_teacher: NDArray[np.float64] | None = None  # the linear teacher that labels of rows stand for, (1, N)
 
     def eigenvalues_at(self, size: int | None) -> NDArray[np.float64]:

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..interface.checks import has_masked
 from ..interface.errors import InputError, shown
 from .columns import columns_of
 from .table import Source, numbers, source_path, stored
@@ -104,7 +105,7 @@ def _given(y: Any) -> NDArray[Any]:
         if len(columns) != 1:
             raise InputError(f"y: expected one column of labels, {y} has {len(columns)}; name it by target instead")
         return columns.column(0)
-    if np.ma.is_masked(y):
+    if has_masked(y):
         raise InputError("y: has masked entries; leave out such rows")
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] == 1:

@@ -32,6 +32,7 @@ from typing import Any, Protocol, TextIO
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..interface.checks import has_masked
 from ..interface.errors import InputError, MissingExtraError
 
 Array = NDArray[np.float64]
@@ -104,7 +105,7 @@ def _unusable(block: Array, first: int) -> InputError:
 
 def numbers(values: Any, what: str) -> NDArray[np.generic]:
     """A table of real numbers, refused by what it is before anything is read."""
-    if np.ma.is_masked(values):
+    if has_masked(values):
         raise InputError("source: has masked entries; leave out such rows or fill the gaps")
     if is_frame(values):
         values = _frame_numbers(values)

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ..interface.checks import checked
 from ..interface.errors import InputError, unknown
 from ..trajectory.citations import ONE_STEP
 from .hermite import hermite_coefficients
@@ -107,6 +108,7 @@ class Scores:
                 out[f"z_{name}"] = ("unseen", difference / self.standard_error(name))
         return xr.Dataset(out, {"value": self.data["value"]})
 
+    @checked
     def plot(self, name: str = "alignment", x: str = "value", ax: Axes | None = None, **style: Any) -> Axes:
         """Draw a variable against the `value` of the classes or their `similarity`: measured ones with standard errors.
 

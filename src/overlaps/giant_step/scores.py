@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..data.power_law import jackknife
-from ..interface.checks import array, checked, whole
+from ..interface.checks import array, checked, has_masked, whole
 from ..interface.errors import InputError, shown, unknown
 
 Array = NDArray[np.float64]
@@ -146,6 +146,8 @@ def recalls(features: Array, labels: ArrayLike) -> tuple[float, float]:
 
 def _kinds(labels: ArrayLike, samples: int) -> NDArray[np.int64]:
     """Classes numbered from zero, each with at least two samples."""
+    if has_masked(labels):
+        raise InputError("labels: has masked entries; leave out such samples")
     try:
         names = np.asarray(labels)
         kinds, kind, counts = np.unique(names, return_inverse=True, return_counts=True)

@@ -15,13 +15,38 @@ from numpy.typing import ArrayLike, NDArray
 
 from .errors import InputError, shown
 
+DEPTH = 64  # dimensions that an array of NumPy may have
+HOLDERS = (list, tuple, np.ndarray)
 NOT_NUMBERS = (bool, np.bool_, str, bytes, complex, np.complexfloating, np.datetime64, np.timedelta64)
+
+
+def has_masked(value: Any) -> bool:
+    """Whether an entry is masked: of a masked array, or of one that stands in lists or in an array of objects.
+
+    Whoever makes an array of such a list unmasks it in silence.
+    """
+    level = [value] if isinstance(value, HOLDERS) else []
+    for _ in range(DEPTH):
+        if not level:
+            return False
+        if any(np.ma.is_masked(each) for each in level if isinstance(each, np.ma.MaskedArray)):
+            return True
+        inner = {id(entry): entry for each in level for entry in _entries(each) if isinstance(entry, HOLDERS)}
+        level = list(inner.values())  # each once, for a list may hold itself
+    return False
+
+
+def _entries(value: Any) -> Iterable[Any]:
+    """What else may hold masked entries in a list or an array."""
+    if isinstance(value, np.ndarray):
+        return value.flat if value.dtype == object else ()
+    return value
 
 
 def number(name: str, value: Any, *, above: float | None = None, least: float | None = None) -> float:
     """`value` as a finite float, optionally bounded below."""
     try:
-        if isinstance(value, NOT_NUMBERS) or getattr(value, "ndim", 0) != 0 or value is np.ma.masked:
+        if isinstance(value, NOT_NUMBERS) or getattr(value, "ndim", 0) != 0 or np.ma.is_masked(value):
             raise TypeError
         if getattr(getattr(value, "dtype", None), "kind", "f") not in "iuf":  # of an array without dimensions
             raise TypeError
@@ -53,7 +78,7 @@ def whole(name: str, value: Any, *, least: int, most: int = 2**63 - 1) -> int:
 def listed(name: str, value: Any, of: str) -> list[Any]:
     """`value` as a list of its entries; text, mappings, masked entries and what has no entries are refused."""
     try:
-        if isinstance(value, (str, bytes, Mapping)) or np.ma.is_masked(value):
+        if isinstance(value, (str, bytes, Mapping)) or has_masked(value):
             raise TypeError
         return list(value)
     except MemoryError:
@@ -70,7 +95,7 @@ def kinks(value: Any) -> tuple[float, ...]:
 
 def numbers(name: str, value: Any) -> NDArray[np.float64]:
     """`value` as an array of doubles of its own; text, dates, complex numbers and masked entries are refused."""
-    if np.ma.is_masked(value):
+    if has_masked(value):
         raise InputError(f"{name}: has masked entries; leave them out, or fill the gaps")
     try:
         given = np.asarray(value)
@@ -148,15 +173,25 @@ def new_folder(name: str, path: str | os.PathLike[str]) -> Path:
     return folder
 
 
+def folder_for(name: str, path: str | os.PathLike[str]) -> Path:
+    """A folder that results are written into, made if it is not there."""
+    folder = path_to(name, path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"{name}: cannot make the folder {shown(str(folder))} ({error.strerror})") from None
+    return folder
+
+
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def checked(function: Function) -> Function:
     """Let a public function refuse arguments that are not of the kind that its signature says, by their names.
 
-    What is checked is what an annotation names: classes of this library, ``str``, ``bool``, paths and ``ArrayLike``,
-    which must hold real numbers that are not masked. Numbers, shapes and what arguments mean to each other are the
-    business of the function itself. A union with a part that is none of these is not checked.
+    What is checked is what an annotation names: classes of this library, ``str``, ``bool``, paths, axes and
+    ``ArrayLike``, which must hold real numbers that are not masked. Numbers, shapes and what arguments mean to each
+    other are the business of the function itself. A union with a part that is none of these is not checked.
     """
     parameters = inspect.signature(function).parameters
     names = list(parameters)
@@ -182,7 +217,8 @@ def checked(function: Function) -> Function:
 
 
 PATH = (str, os.PathLike)
-KINDS = {"None": type(None), "str": str, "bool": (bool, np.bool_), "os.PathLike[str]": PATH, "Path": PATH}
+AXES = "axes of Matplotlib"
+KINDS = {"None": type(None), "Axes": AXES, "str": str, "bool": (bool, np.bool_), "os.PathLike[str]": PATH, "Path": PATH}
 
 
 def _kind(part: str, names: dict[str, Any]) -> Any:
@@ -198,7 +234,9 @@ def _kind(part: str, names: dict[str, Any]) -> Any:
 
 
 def _check(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
-    classes = tuple(kind for kind in kinds if kind != "ArrayLike")
+    classes = tuple(kind for kind in kinds if not isinstance(kind, str))
+    if AXES in kinds and hasattr(value, "pcolormesh"):  # which need not be imported to be known
+        return
     if isinstance(value, classes):
         if isinstance(value, str) and PATH in kinds:
             path_to(name, value)
@@ -206,7 +244,7 @@ def _check(name: str, value: Any, kinds: tuple[Any, ...]) -> None:
     if "ArrayLike" in kinds:
         numbers(name, value)
         return
-    words = {type(None): "None", str: "text", (bool, np.bool_): "true or false", PATH: "a path"}
+    words = {type(None): "None", str: "text", (bool, np.bool_): "true or false", PATH: "a path", AXES: AXES}
     wanted = dict.fromkeys(words.get(kind) or f"an overlaps.{kind.__name__}" for kind in kinds)
     raise InputError(f"{name}: expected {' or '.join(wanted)}, got {shown(value)}")
 

@@ -69,6 +69,10 @@ class DamagedFileError(InputError):
         return str(self.args[0])
 
 
+class NoAttributeError(InputError, AttributeError):
+    """An attribute that this object does not have, though others of its class do; `hasattr` and the like go on."""
+
+
 class NumericalError(ArithmeticError):
     """Divergence, a covariance that is not positive, an average that did not converge.
 

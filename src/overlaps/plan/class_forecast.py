@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ from ..algorithms import OnlineSGD
 from ..compare.beyond_gaussian import BeyondGaussian, beyond_gaussian
 from ..data import Samples
 from ..interface import files
-from ..interface.checks import whole
+from ..interface.checks import checked, folder_for, whole
 from ..interface.errors import InputError, NumericalError
 from ..network.architectures import Committee, Softmax
 from ..problem.start import Start, draw
@@ -196,12 +197,14 @@ class ClassForecast:
             ],
         }
 
-    def write(self, folder: Path) -> dict[str, Path]:
-        """Picture, table, numbers and summary into an existing folder: the paths by what they are."""
+    @checked
+    def write(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
+        """Picture, table, numbers and summary into a folder, made if it is not there: the paths by what they are."""
         import matplotlib.pyplot as plt
 
+        where = folder_for("folder", folder)
         names = {"picture": "learn.png", "table": "learn.csv", "data": "learn.nc", "summary": "learn.json"}
-        paths = {what: folder / name for what, name in names.items()}
+        paths = {what: where / name for what, name in names.items()}
         picture = self.plot()
         files.write_picture(paths["picture"], picture, dpi=150)
         plt.close(picture)

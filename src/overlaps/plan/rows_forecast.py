@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +36,7 @@ from numpy.typing import NDArray
 from ..algorithms import MultiPass, OnlineSGD
 from ..data import Samples
 from ..interface import files
-from ..interface.checks import whole
+from ..interface.checks import checked, folder_for, whole
 from ..interface.errors import InputError
 from ..interface.progress import bar, without_bars
 from ..laws.ridge import equivalent_error
@@ -282,15 +283,17 @@ class RowsForecast:
             },
         }
 
-    def write(self, folder: Path) -> dict[str, Path]:
-        """Picture, table, numbers and summary into an existing folder: the paths by what they are."""
+    @checked
+    def write(self, folder: str | os.PathLike[str]) -> dict[str, Path]:
+        """Picture, table, numbers and summary into a folder, made if it is not there: the paths by what they are."""
         import matplotlib.pyplot as plt
 
+        where = folder_for("folder", folder)
         paths = {
-            "picture": folder / "learn.png",
-            "table": folder / "learn.csv",
-            "data": folder / "learn.nc",
-            "summary": folder / "learn.json",
+            "picture": where / "learn.png",
+            "table": where / "learn.csv",
+            "data": where / "learn.nc",
+            "summary": where / "learn.json",
         }
         picture = self.plot()
         files.write_picture(paths["picture"], picture, dpi=150)

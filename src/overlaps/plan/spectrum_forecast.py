@@ -27,6 +27,7 @@ forecast for PowerLaw(levels=100, exponent=0.5)
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +40,7 @@ from ..algorithms import GradientFlow
 from ..data import GaussianInputs, PowerLaw, Spectrum
 from ..data.power_law import PowerFit
 from ..interface import files
-from ..interface.checks import whole
+from ..interface.checks import checked, folder_for, whole
 from ..interface.errors import InputError
 from ..laws import (
     Modes,
@@ -202,11 +203,13 @@ class Forecast:
             label(ax)
         return figure
 
-    def write(self, folder: Path) -> tuple[Path, Path]:
-        """Picture and numbers into an existing folder: the paths of forecast.png and forecast.nc."""
+    @checked
+    def write(self, folder: str | os.PathLike[str]) -> tuple[Path, Path]:
+        """Picture and numbers into a folder, made if it is not there: the paths of forecast.png and forecast.nc."""
         import matplotlib.pyplot as plt
 
-        paths = folder / "forecast.png", folder / "forecast.nc"
+        where = folder_for("folder", folder)
+        paths = where / "forecast.png", where / "forecast.nc"
         picture = self.plot()
         files.write_picture(paths[0], picture, dpi=150)
         plt.close(picture)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..interface import files
-from ..interface.checks import whole
+from ..interface.checks import checked, whole
 from ..interface.errors import InputError, unknown
 from .curves import TrajectoryLike, trajectory
 from .palette import COLOURS
@@ -57,6 +57,7 @@ class Animation:
     words: str
     pause: int
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write a GIF, or a page with a player, by the ending of the name: .gif or .html."""
         path = Path(path)

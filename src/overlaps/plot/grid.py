@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 STYLES = {"macro": "-", "meso": "--", "micro": ":", "optimise": "-."}
 DONE = "done"  # the status of a cell that has numbers
 AVERAGED = ("seed", "run")
+WIDE = 30  # ratio of the largest to the smallest positive number from which an axis is logarithmic
 LEGEND = 8  # lines that are named each
 STATUS = {DONE: COLOURS[0], "failed": COLOURS[1], "refused": "#999999", "error": COLOURS[3], "pending": "#e5e5e5"}
 
@@ -39,7 +40,7 @@ def draw(data: xr.Dataset, x: str, y: str, color: str | None, at: Mapping[str, A
 
 
 def chosen(data: xr.Dataset, at: Mapping[str, Any]) -> xr.Dataset:
-    """The part of a sweep at these values, numbers at the nearest there are."""
+    """The part of a sweep at these values, numbers at the nearest there are; fields of numbers ascend."""
     for name, value in at.items():
         if name not in data.dims:
             raise unknown("dimension in at:", name, map(str, data.dims))
@@ -48,6 +49,9 @@ def chosen(data: xr.Dataset, at: Mapping[str, Any]) -> xr.Dataset:
             data = data.sel({name: value}, **near)  # type: ignore[arg-type]
         except KeyError:
             raise InputError(f"at: {name} has no value {value!r}; it has {data[name].values.tolist()!r:.120}") from None
+    for name in fields_of(data):  # in the order in which they are drawn, whatever that of the grid is
+        if data[name].dtype.kind in "fiu" and (np.diff(data[name].values) < 0).any():
+            data = data.sortby(name)
     return data
 
 
@@ -131,20 +135,33 @@ def _lines(data: xr.Dataset, x: str, y: str, color: str | None, ax: Axes) -> Non
         _bar_of_lines(ax, levels, str(color))
 
 
-def on_a_map(data: xr.Dataset, x: str, y: str, fields: list[str]) -> xr.Dataset:
-    """What a map over two fields can show: the first scale."""
+def on_a_map(data: xr.Dataset, x: str, y: str, color: str, fields: list[str]) -> xr.Dataset:
+    """What a map over two fields can show: the first scale of a variable, and all of the status."""
     for what, name in (("x", x), ("y", y)):
         if name not in fields:
             raise unknown(f"field for {what}:", name, fields)
-    return data.isel(scale=0) if "scale" in data.dims else data
+    return data.isel(scale=0) if "scale" in data.dims and color != "status" else data
+
+
+def map_name(data: xr.Dataset, color: str) -> str:
+    """What a map shows of a variable: at which time, and at which scale."""
+    at = f" at time {data['time'].values.max():g}" if "time" in _variable(data, color).dims else ""
+    scale = f", {data['scale'].item()}" if "scale" in data.coords and data["scale"].ndim == 0 else ""
+    return f"{color.replace('_', ' ')}{at}{scale}"
+
+
+def worst_of(data: xr.Dataset) -> str:
+    """The scales whose worst status a phase diagram shows; empty for one."""
+    scales = data["scale"].values.tolist() if "scale" in data.dims else []
+    return f"worst of {', '.join(scales)}" if len(scales) > 1 else ""
 
 
 def _map(data: xr.Dataset, x: str, y: str, color: str, fields: list[str], ax: Axes) -> None:
     """A heat map of a variable, with what is missing in grey; or a phase diagram of the status of cells."""
-    data = on_a_map(data, x, y, fields)
+    data = on_a_map(data, x, y, color, fields)
     across, up = data[x], data[y]
     if color == "status":
-        _phases(data["status"], x, y, ax)
+        _phases(data, x, y, ax)
     else:
         mean = map_of(data, x, y, color)
         positive = color.endswith("error") and np.nanmin(mean.values, initial=np.inf) > 0
@@ -152,9 +169,7 @@ def _map(data: xr.Dataset, x: str, y: str, color: str, fields: list[str], ax: Ax
         cells = ax.pcolormesh(
             _edges(across), _edges(up), np.ma.masked_invalid(mean.values), norm="log" if positive else "linear"
         )
-        bar = ax.figure.colorbar(cells, ax=ax)
-        at = f" at time {data['time'].values.max():g}" if "time" in _variable(data, color).dims else ""
-        bar.set_label(f"{color.replace('_', ' ')}{at}")
+        ax.figure.colorbar(cells, ax=ax).set_label(map_name(data, color))
     for which, points in (("x", across), ("y", up)):
         _scale_axis(ax, which, points)
         if points.dtype.kind not in "fiu":
@@ -165,22 +180,24 @@ def _map(data: xr.Dataset, x: str, y: str, color: str, fields: list[str], ax: Ax
 
 
 def worst_status(status: xr.DataArray, x: str, y: str) -> xr.DataArray:
-    """The worst status of all seeds at each place, (y, x), as its place in `STATUS`."""
-    _reduced(None, status, {x, y})
+    """The worst status of all seeds and scales at each place, (y, x), as its place in `STATUS`."""
+    _reduced(None, status, {x, y, "scale"})
     order = list(STATUS)
     numbers = xr.apply_ufunc(np.vectorize(lambda word: float(order.index(word)), otypes=[float]), status)
     return numbers.max(_rest(numbers, x, y)).transpose(y, x)
 
 
-def _phases(status: xr.DataArray, x: str, y: str, ax: Axes) -> None:
+def _phases(data: xr.Dataset, x: str, y: str, ax: Axes) -> None:
     from matplotlib.colors import ListedColormap
     from matplotlib.patches import Patch
 
-    order, worst = list(STATUS), worst_status(status, x, y).values
+    order, worst = list(STATUS), worst_status(data["status"], x, y).values
     colours = ListedColormap([STATUS[word] for word in order])
-    ax.pcolormesh(_edges(status[x]), _edges(status[y]), worst, cmap=colours, vmin=-0.5, vmax=len(order) - 0.5)
+    ax.pcolormesh(_edges(data[x]), _edges(data[y]), worst, cmap=colours, vmin=-0.5, vmax=len(order) - 0.5)
     seen = [word for i, word in enumerate(order) if (worst == i).any()] or [DONE]
-    ax.legend(handles=[Patch(color=STATUS[word], label=word) for word in seen], fontsize="small")
+    ax.legend(
+        handles=[Patch(color=STATUS[word], label=word) for word in seen], title=worst_of(data) or None, fontsize="small"
+    )
 
 
 def _variable(data: xr.Dataset, name: str) -> xr.DataArray:
@@ -229,9 +246,21 @@ def positions(points: xr.DataArray) -> Any:
 
 
 def is_logarithmic(points: xr.DataArray) -> bool:
+    """Whether an axis of numbers is logarithmic: a wide one, or one whose points are evenly spaced on it."""
     values = positions(points)
+    if points.dtype.kind not in "fiu" or values.min() < 0:
+        return False
     positive = values[values > 0]
-    return points.dtype.kind in "fiu" and positive.size > 2 and values.min() >= 0 and positive[-1] / positive[0] > 30
+    return positive.size > 2 and bool(positive.max() / positive.min() > WIDE or is_geometric(values.tolist()))
+
+
+def is_geometric(values: list[Any]) -> bool:
+    """Whether ascending numbers have even ratios, up to two digits, and not even differences as well."""
+    if len(values) < 3 or min(values) <= 0:
+        return False
+    steps, ratios = np.diff(values), np.diff(np.log(values))
+    even = np.abs(ratios - ratios.mean()).max() <= 0.15 * ratios.mean()
+    return bool(even and steps.max() > 1.3 * steps.min())
 
 
 def _scale_axis(ax: Axes, which: str, points: xr.DataArray) -> None:
@@ -268,8 +297,8 @@ def is_range(levels: list[Any]) -> bool:
 
 
 def is_wide(levels: list[Any]) -> bool:
-    """Whether numbers have their colours by their logarithms."""
-    return min(levels) > 0 and max(levels) / min(levels) > 30
+    """Whether numbers have their colours by their logarithms, as they would have their places on an axis."""
+    return min(levels) > 0 and (max(levels) / min(levels) > WIDE or is_geometric(levels))
 
 
 def _range(lines: list[Any]) -> Any:

@@ -235,7 +235,7 @@ def sweep(
     data = grid.chosen(data, dict(at or {}))
     figure = blank(dark=dark)
     if y in fields:
-        data = grid.on_a_map(data, x, y, fields)
+        data = grid.on_a_map(data, x, y, color or "error", fields)
         (_add_phases if color == "status" else _add_map)(figure, data, x, y, color or "error")
         figure.update_layout(hovermode="closest", yaxis_title=y.replace("_", " "))
         if grid.is_logarithmic(data[y]) and data[y].values.min() > 0:
@@ -299,11 +299,11 @@ def _add_bar(figure: Figure, levels: Sequence[float], name: str) -> None:
 def _add_map(figure: Figure, data: xr.Dataset, x: str, y: str, name: str) -> None:
     mean = grid.map_of(data, x, y, name)
     values, positive = mean.values, name.endswith("error") and np.nanmin(mean.values, initial=np.inf) > 0
-    words = name.replace("_", " ")
+    words = grid.map_name(data, name)
     figure.add_heatmap(
         x=mean[x].values, y=mean[y].values, z=np.log10(values) if positive else values, customdata=values,
         colorscale="Viridis", colorbar={"title": {"text": f"log₁₀ {words}" if positive else words}},
-        hovertemplate=f"{x} %{{x}}<br>{y} %{{y}}<br>{words} %{{customdata:.4g}}<extra></extra>",
+        hovertemplate=f"{x} %{{x}}<br>{y} %{{y}}<br>{name.replace('_', ' ')} %{{customdata:.4g}}<extra></extra>",
     )  # fmt: skip
 
 
@@ -314,7 +314,7 @@ def _add_phases(figure: Figure, data: xr.Dataset, x: str, y: str, _: str) -> Non
     figure.add_heatmap(
         x=worst[x].values, y=worst[y].values, z=worst.values, zmin=-0.5, zmax=count - 0.5, colorscale=steps,
         text=[[names[int(number)] for number in row] for row in worst.values],
-        colorbar={"tickvals": list(range(count)), "ticktext": names},
+        colorbar={"tickvals": list(range(count)), "ticktext": names, "title": {"text": grid.worst_of(data)}},
         hovertemplate=f"{x} %{{x}}<br>{y} %{{y}}<br>%{{text}}<extra></extra>",
     )  # fmt: skip
 

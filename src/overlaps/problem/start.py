@@ -279,6 +279,7 @@ class Start:
         """(Q, A; Aᵀ, G) per level, (levels, K+M+P, K+M+P)."""
         return joined(self.Q, self.A, self.G)
 
+    @checked
     def check_fits(self, problem: Problem) -> None:
         """Refuse a start that was made for another problem, or one that is too large to begin with."""
         eigenvalues = problem.data.eigenvalues_at(self.size)

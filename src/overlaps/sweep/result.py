@@ -164,8 +164,6 @@ class Sweep:
 
         if at is not None and not isinstance(at, Mapping):
             raise InputError(f"at: expected a mapping from dimensions to values, got {shown(at)}")
-        if ax is not None and not hasattr(ax, "pcolormesh"):
-            raise InputError(f"ax: expected axes of Matplotlib, got {shown(ax)}")
         if interactive:
             from ..plot.interactive import sweep
 
@@ -237,8 +235,11 @@ class Sweep:
                 self._found_in_store(name)
         return [name for name in self._cells if self._status[name] not in KEPT]
 
+    @checked
     def cell(self, address: str) -> Cell:
         """What is computed under an address."""
+        if address not in self._cells:
+            raise InputError(f"address: no cell of this sweep has the address {shown(address)}; see missing()")
         return self._cells[address]
 
     def compute(self, by: Workers, absent: Sequence[str], bar: Any) -> None:

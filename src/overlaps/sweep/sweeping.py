@@ -43,6 +43,7 @@ from .store import Memory, Store
 from .workers import Workers, chosen
 
 MOST_SEEDS = 1_000_000
+DEFAULT_SIZE = 1000  # of data that may have any number of dimensions
 
 
 @checked
@@ -53,7 +54,7 @@ def sweep(
     seeds: int | Sequence[int] = 1,
     times: ArrayLike | Callable[[Problem], ArrayLike] | None = None,
     scales: Sequence[str] = ("macro", "meso"),
-    size: int = 1000,
+    size: int | None = None,
     scale: float = 1.0,
     runs: int = 1,
     start: Start | Callable[[Problem, int, int], Start] | None = None,
@@ -84,7 +85,8 @@ def sweep(
     times: as for `solve`; or a function of the problem. None for all steps of full batches.
     scales: of ``"macro"``, ``"meso"``, ``"micro"`` and ``"optimise"``, the plan of `overlaps.optimise` for the last
         time.
-    size, scale: as for `draw`, which makes the start of each cell.
+    size, scale: as for `draw`, which makes the start of each cell. None for the dimensions that the data have, such as
+        the columns of rows, and for 1000 where they have any.
     runs: of meso and micro in each cell; seeds differ in their starts, runs do not.
     start: in place of a drawn one, a start for all cells, or a function of problem, size and seed.
     macro, meso, micro, optimise: options of `solve`, `sample`, `train` and `optimise`, for instance
@@ -122,7 +124,11 @@ def planned(
     for name in RUNS:
         if name in given:
             given[name] = {"runs": whole("runs", runs, least=1), **given[name]}
-    fixed = {SIZE: whole(SIZE, size, least=1), f"{START}.scale": number("scale", scale, least=0), TIMES: times}
+    fixed = {
+        SIZE: size if size is None else whole(SIZE, size, least=1),
+        f"{START}.scale": number("scale", scale, least=0),
+        TIMES: times,
+    }
     if start is not None and not isinstance(start, Start) and not callable(start):
         raise InputError(f"start: expected an overlaps.Start, or a function of problem, size, seed, got {shown(start)}")
     kept = Memory() if store is None else Store.at(store)
@@ -173,7 +179,8 @@ def _cells(
         one = stated(problem, values)
         when = asked("times", here[TIMES], one) if callable(here[TIMES]) else here[TIMES]
         when = None if when is None else tuple(increasing(when).tolist())
-        size, spread = whole(SIZE, here[SIZE], least=1), number("start.scale", here[f"{START}.scale"], least=0)
+        size = here[SIZE] if here[SIZE] is not None else one.data.own_size or DEFAULT_SIZE
+        size, spread = whole(SIZE, size, least=1), number("start.scale", here[f"{START}.scale"], least=0)
     except InputError as error:
         yield from ((index, str(error)) for index in inner)
         return

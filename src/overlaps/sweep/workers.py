@@ -1,9 +1,10 @@
 """Who computes: this process, processes on this machine (joblib's), or the workers of a Dask cluster.
 
-All of them are executors of `concurrent.futures`, so there is one loop for all: cells are handed out a few at a time,
-and what comes of them goes to the store from here; workers need no disk of their own. A worker that dies takes the
-cells with it that were handed out, and these are handed out again: one by one, so that a cell which kills its process
-is distinguished from those that only shared the process, and given up after `DEATHS`.
+All of them are executors of `concurrent.futures`, so there is one loop for all: cells are handed out in parcels, each
+of as many as take some `PARCEL` seconds, since to send a parcel and its results costs a few milliseconds. What comes of
+them goes to the store from here; workers need no disk of their own. A worker that dies takes the cells with it that
+were handed out, and these are handed out again: one by one, so that a cell which kills its process is distinguished
+from those that only shared the process, and given up after `DEATHS`.
 
 >>> doubled = in_turn([1, 2, 3], lambda x: 2 * x, Here())
 >>> sorted(doubled)
@@ -12,13 +13,17 @@ is distinguished from those that only shared the process, and given up after `DE
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import time as clock
 from collections import deque
-from collections.abc import Callable, Generator, Iterable
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Executor, Future, wait
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from functools import partial
+from itertools import islice
 from typing import Any, Protocol, TypeVar
 
 from ..compiled.code_cache import writable
@@ -29,7 +34,9 @@ from ..trajectory import independent_runs
 
 Job = TypeVar("Job")
 DEATHS = 3  # of processes that a cell may cost before it is given up
-AHEAD = 2  # cells handed out for each worker, so that none waits for the next
+AHEAD = 2  # parcels handed out for each worker, so that none waits for the next
+PARCEL = 0.2  # seconds that a worker computes what it is handed out at once
+MOST = 64  # jobs in a parcel
 LOST = 30.0  # seconds to wait for a cluster that has gone
 
 
@@ -144,12 +151,26 @@ class Cluster:
         """The scheduler replaces workers itself."""
 
     def stop(self) -> None:
-        self._executor.shutdown(wait=False)
-        if self._own:
+        if not self._own:
+            self._executor.shutdown(wait=False)
+            return
+        with _unlogged("tornado.application"):  # results that are on their way, and that nobody waits for
+            self._executor.shutdown(wait=False)
             self._client.close(timeout=5)
 
     def __repr__(self) -> str:
         return f"the cluster at {self.address}, {self.at_once} threads"
+
+
+@contextmanager
+def _unlogged(name: str) -> Iterator[None]:
+    """Let a logger say nothing."""
+    logger = logging.getLogger(name)
+    before, logger.disabled = logger.disabled, True
+    try:
+        yield
+    finally:
+        logger.disabled = before
 
 
 def chosen(count: int | None, cluster: Any, jobs: int) -> Workers:
@@ -173,24 +194,23 @@ def in_turn(
 ) -> Generator[tuple[Job, Any]]:
     """Each job with what came of it, `Died` if it was given up, as they are done; all workers end when this does.
 
-    jobs: are asked for one at a time, when there is a worker for it. stopped: whether to hand out no more.
+    jobs: are asked for when there is a worker for them. stopped: whether to hand out no more.
     """
     queue, again = iter(jobs), deque[Job]()
-    running: dict[Future[Any], Job] = {}
+    running: dict[Future[Any], list[Job]] = {}
     lost: dict[int, int] = {}
-    left = True
+    left, count = True, 1
+    several = partial(_computed, work)
     try:
         while running or again or left:
             while left and not again and len(running) < AHEAD * by.at_once and not stopped():
-                try:
-                    job = next(queue)
-                except StopIteration:
+                if not (parcel := list(islice(queue, count))):
                     left = False
                     break
-                running[by.submit(work, job)] = job
+                running[by.submit(several, parcel)] = parcel
             if again and not running:  # suspects are tried alone
                 job = again.popleft()
-                running[by.submit(work, job)] = job
+                running[by.submit(several, [job])] = [job]
             if not running:
                 if stopped():
                     return
@@ -198,24 +218,36 @@ def in_turn(
             alone = len(running) == 1
             died = False
             for done in wait(running, return_when=FIRST_COMPLETED).done:
-                job = running.pop(done)
+                parcel = running.pop(done)
                 try:
-                    result = done.result()
+                    seconds, results = done.result()
                 except by.deaths:
                     died = True
-                    lost[id(job)] = lost.get(id(job), 0) + alone
-                    if lost[id(job)] >= DEATHS:
-                        yield job, Died("its process has died three times, for want of memory perhaps")
-                    else:
-                        again.append(job)
+                    for job in parcel:
+                        lost[id(job)] = lost.get(id(job), 0) + (alone and len(parcel) == 1)
+                        if lost[id(job)] >= DEATHS:
+                            yield job, Died("its process has died three times, for want of memory perhaps")
+                        else:
+                            again.append(job)
                 except CancelledError:
                     raise InputError(f"cluster: {by!r}, has gone; start one, and sweep again to go on") from None
                 else:
-                    yield job, result
+                    if by.shared:  # at most twice as many as before, for the next may take longer
+                        fitting = PARCEL * len(parcel) / max(seconds, 1e-6)
+                        count = int(max(1, min(fitting, 2 * count, MOST)))
+                    yield from zip(parcel, results, strict=True)
             if died:
+                count = 1
                 by.restart()
     finally:
         by.stop()
+
+
+def _computed(work: Callable[[Job], Any], parcel: list[Job]) -> tuple[float, list[Any]]:
+    """What comes of each job, and the seconds that all of them took."""
+    began = clock.perf_counter()
+    results = [work(job) for job in parcel]
+    return clock.perf_counter() - began, results
 
 
 def prepare(parent: int) -> None:

@@ -42,7 +42,7 @@ from ..averages import ClosedForm, Method
 from ..data import TeacherFields
 from ..interface import files
 from ..interface.checks import checked
-from ..interface.errors import InputError, NumericalError, unknown
+from ..interface.errors import InputError, NoAttributeError, NumericalError, unknown
 from ..network.architectures import Softmax
 from ..problem.start import Start, joined
 from ..problem.statement import Problem
@@ -117,7 +117,7 @@ class Trajectory:
         """Epoch at which the mean test error of `MultiPass` is least, between the times by a parabola; infinite where
         it still falls at the last of them."""
         if "epoch" not in self.data.coords:
-            raise InputError("best_epoch: these runs do not go through a training set; use MultiPass")
+            raise NoAttributeError("best_epoch: these runs do not go through a training set; use MultiPass")
         epochs, errors = self.data["epoch"].values, self.data["error"].mean("run").values
         i = int(errors.argmin())
         if i == errors.size - 1:

@@ -129,6 +129,7 @@ class GaussianClasses(Shared):
             return _Parts.checked(**_read(self.means))
         return _Parts.checked(self.means, self.covariances, self.weights, self.labels)
 
+    @checked
     def save(self, path: str | os.PathLike[str]) -> GaussianClasses:
         """Write all arrays to a .npz file; what is returned names it, and can be part of a spec."""
         path = Path(path)
@@ -204,6 +205,10 @@ class GaussianClasses(Shared):
     def fractions(self) -> Array:
         """φ, (levels,): shares of the dimensions."""
         return self._levels[2] / self.size
+
+    @property
+    def own_size(self) -> int:  # type: ignore[override]
+        return self.size
 
     def dimensions(self, size: int) -> NDArray[np.int64]:
         """Dimensions of each level, (levels,); `size` must be that of the means."""

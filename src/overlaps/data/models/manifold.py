@@ -182,6 +182,11 @@ class HiddenManifold(Shared):
         weights = np.ones(1) if latent is None or latent.label == "coordinate" else latent.probabilities
         return Components(weights, np.ones(weights.size), np.arange(weights.size))
 
+    @property
+    def own_size(self) -> int | None:  # type: ignore[override]
+        """The number of columns of features that are given."""
+        return self.matrix.shape[1] if self._given else None
+
     def teacher_size(self, size: int) -> int:
         """D at size N."""
         if self._given:

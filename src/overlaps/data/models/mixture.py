@@ -150,6 +150,11 @@ class GaussianMixture(Levels):
     def _vectors(self) -> Array | None:
         return None if self.means is None or isinstance(self.means, int) else np.array(self.means, dtype=float)
 
+    @property
+    def own_size(self) -> int | None:  # type: ignore[override]
+        """The number of entries of means that are vectors."""
+        return None if self._vectors is None else self._vectors.shape[1]
+
     def dimensions(self, size: int) -> NDArray[np.int64]:
         """Dimensions per level, see `GaussianInputs.dimensions`; mean vectors fix the size."""
         vectors = self._vectors

@@ -192,6 +192,10 @@ class Samples(Shared, Centred):
         """N, the number of columns that vary."""
         return self._axes.eigenvalues.size
 
+    @property
+    def own_size(self) -> int:  # type: ignore[override]
+        return self.size
+
     def dimensions(self, size: int) -> NDArray[np.int64]:
         """Ones, shape (levels,): `size` must be the number of columns that vary."""
         if whole("size", size, least=1) != self.size:

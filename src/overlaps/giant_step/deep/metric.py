@@ -27,7 +27,7 @@ import optax
 import xarray as xr
 from numpy.typing import NDArray
 
-from ...interface.checks import number, whole
+from ...interface.checks import checked, number, whole
 from ...interface.errors import InputError, shown, unknown
 from ..scores import Correlation, alignment, combined, correlation, hits
 from .epochs import (
@@ -111,6 +111,7 @@ class MetricTraining:
         sizes = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         return "\n".join("  ".join(f"{cell:>{n}}" for cell, n in zip(row, sizes, strict=True)) for row in rows)
 
+    @checked
     def plot(self, name: str = "classes", ax: Axes | None = None) -> Axes:
         """Draw one variable.
 

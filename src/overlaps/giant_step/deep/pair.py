@@ -30,7 +30,7 @@ import optax
 import xarray as xr
 from numpy.typing import NDArray
 
-from ...interface.checks import number, whole
+from ...interface.checks import checked, number, whole
 from ...interface.errors import InputError, shown, unknown
 from ..scores import alignment, elasticity, kendall_w
 from .epochs import (
@@ -94,6 +94,7 @@ class PairTraining:
             lines.append(f"  Kendall's W over {d.sizes['unseen']} classes of {name}: {found} at the end")
         return "\n".join(lines)
 
+    @checked
     def plot(self, name: str = "concordance", ax: Axes | None = None, *, run: int = 0, set: str | None = None) -> Axes:
         """Draw a variable against epochs.
 

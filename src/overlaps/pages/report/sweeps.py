@@ -10,7 +10,7 @@ import numpy as np
 import xarray as xr
 
 from ...plot import interactive
-from ...plot.grid import last
+from ...plot.grid import DONE, last
 from .document import Document, Shown, Table
 from .runs import PACKAGES
 
@@ -48,11 +48,15 @@ def of_sweep(folder: Path, data: xr.Dataset) -> Document:
 
 
 def _figures(data: xr.Dataset, fields: list[str]) -> list[Shown]:
-    if "error" not in data or not fields or not np.isfinite(data["error"].values).any():
-        return []
-    rest = {name: data[name].values[0] for name in fields[1:]}
     others = {name: data[name].values[0] for name in fields[2:]}
-    made = []
+    made: list[Shown] = []
+    if len(fields) > 1 and (data["status"].values != DONE).any():
+        title = f"What came of the cells over {fields[0]} and {fields[1]}".replace("_", " ")
+        caption = "The worst of all seeds and scales; other fields at their first values."
+        made.append(Shown(title, caption, interactive.sweep(data, fields[0], fields[1], "status", at=others)))
+    if "error" not in data or not fields or not np.isfinite(data["error"].values).any():
+        return made
+    rest = {name: data[name].values[0] for name in fields[1:]}
     if "time" in data["error"].dims:
         along = interactive.sweep(data, "time", color=fields[0], at=rest)
         made.append(Shown(f"Error against time, for each {fields[0].replace('_', ' ')}", CAPTION, along))
