@@ -90,6 +90,19 @@ def test_known_averages_are_those_of_points() -> None:
         assert np.all(np.abs(ours - points.mean(0)) < 5 * points.std(0) / 2**9)
 
 
+def test_units_that_no_point_sees_leave_the_weights_alone() -> None:
+    """Five units of one direction, six standard deviations below zero: the loss is log 2, weights sum to one."""
+    v = np.array([0.4, 0.6, 0.1, 0.8, 0.9])
+    C, means = 0.01 * np.outer(v, v), np.tile(-0.6 * v[:, None], 4)
+    for points_set in (0, 1):
+        how = ReluOutputs(xor(5), v, points_set=points_set)
+        found = how.each_error(np.tile(C + 1e-9 * np.eye(5), (4, 1, 1)), v, means)
+        np.testing.assert_allclose(found, np.log(2), rtol=1e-6)
+    w = np.full(64, 1 / 64)
+    far = relu_outputs.calibrated(np.full((64, 5), -1.0), w, v, known_averages(C, means[:, 0], v))
+    np.testing.assert_allclose(far, w, rtol=1e-9)
+
+
 def errors(how: ReluOutputs, exact: LossQuadrature, states: list[tuple[Array, Array, Array]]) -> Array:
     """Root mean square errors of E and dv over states."""
     apart = [[np.ravel(getattr(how(*s), name) - getattr(exact(*s), name)) for s in states] for name in ("E", "dv")]

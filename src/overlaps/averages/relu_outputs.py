@@ -45,6 +45,7 @@ Array = NDArray[np.float64]
 START = 11  # log2 of the number of points, before mirroring
 BUDGET = 14_000_000  # points times pairs of units
 FEWER = 3  # log2 of how many times fewer points averages of two fields need
+SEEN = 1e-6  # share of the variance of f, and of f², below which points count as not seeing it
 REACH, TABULATED = 30.0, 1e-7  # outputs that a table has, and how far it may be off, relative
 FIELDS, ACCURATE = 4, 1e-3  # up to so many panels can be afforded, and for less accuracy than this need not be
 
@@ -128,7 +129,9 @@ def _pairs(slope, bend, y, table, C, mean, H, w, v, known):  # pragma: no cover 
 def calibrated(H: Array, w: Array, v: Array, known: Known) -> Array:
     """Weights of the points, as near to w as possible, with which the means of f and f² over points are the exact ones.
 
-    Both are known in closed form, and most of what varies in ℓ' and ℓ'' from point to point is a function of them.
+    Both are known in closed form, and most of what varies in ℓ' and ℓ'' from point to point is a function of them. The
+    sum of the weights stays one. Moments that the points cannot have, because no field is positive at any of them, are
+    left as they are: the `SEEN` share of a variance keeps weights bounded there, and changes nothing elsewhere.
     """
     f = np.maximum(H, 0.0) @ v
     first, second = float(v @ known.level), float(v @ known.product)
@@ -136,10 +139,11 @@ def calibrated(H: Array, w: Array, v: Array, known: Known) -> Array:
     if not spread > 1e-9 * max(abs(first), 1e-300):
         return w
     x = (f - first) / spread
-    features = np.stack([np.ones_like(x), x, x**2 - 1.0], axis=1)
-    weighted = features * w[:, None]
-    short = np.array([1.0, 0.0, 0.0]) - weighted.sum(0)
-    return w * (1.0 + features @ np.linalg.solve(features.T @ weighted, short))
+    features = np.stack([x, x**2 - 1.0], axis=1)
+    means = w @ features
+    features -= means
+    spreads = (features * w[:, None]).T @ features
+    return w * (1.0 - features @ np.linalg.solve(spreads + SEEN * np.eye(2), means))
 
 
 @loop(error_model="numpy")
