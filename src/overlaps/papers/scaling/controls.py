@@ -62,6 +62,20 @@ def feature_exponent(patch: Patch) -> None:
     patch(ov.laws, "feature_floor", lambda right, spectrum, n, **more: right(spectrum, n, **more) * n**-0.1)
 
 
+@PAPER.control("eq96", "the corrected overlaps larger by a tenth")
+def eq96(patch: Patch) -> None:
+    patch(printed, "eq95", lambda right, T: (1.1 * right(T)[0], right(T)[1]))
+
+
+@PAPER.control("eq84", "cross-covariances larger by a tenth")
+def eq84(patch: Patch) -> None:
+    def wrong(right, covariance, learnt, rest, reach):
+        J, B = rest
+        return right(covariance, learnt, (1.1 * J, 1.1 * B), reach)
+
+    patch(printed, "eq84", wrong)
+
+
 @PAPER.control("fig2-stability", "a mean of SGD larger by a tenth")
 def fig2_stability(patch: Patch) -> None:
     patch(ov.laws, "finite_size_error", lambda right, *args, **more: 1.1 * right(*args, **more))

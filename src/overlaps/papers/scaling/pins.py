@@ -262,3 +262,16 @@ def moment_modes() -> float:
 def companion() -> float:
     made = printed.companion(np.array([0.4, 0.9, 1.7]))
     return float(np.cos(np.arange(made.size)) @ made.ravel())
+
+
+@PAPER.pin("eq96", number=3.9421878)
+def eq96() -> float:
+    R, Q = printed.eq96(TEACHERS, TEACHERS @ TEACHERS)
+    return float(R @ [1.0, 2.0, 3.0]) + 10 * Q
+
+
+@PAPER.pin("eq84", number=1.3847784)
+def eq84() -> float:
+    rest = np.array([0.3, -0.7]), np.array([1.1, 0.4])
+    learnt = np.array([0.2, -0.5]), np.array([0.9, 0.6])
+    return float(printed.eq84(COVARIANCE, learnt, rest, 0.8) @ [1.0, 2.0])
