@@ -245,6 +245,26 @@ def test_the_pages_of_papers_are_written_from_the_record():
         assert all(one.where and one.statement and one.why for one in each.unclaimed) and each.unclaimed
 
 
+def test_statements_are_counted_by_their_numbers():
+    """Ranges count in full, what is named twice counts once, and a claim that is found here names none."""
+    from benchmarks.statements import counted, places
+
+    paper = papers.Paper("x", "title", "citation")
+    for name, where in {
+        "a": "lemmas 3.1 to 3.3, eq. (4)",
+        "b": "after eq. (4)",
+        "c": "not in the paper; eq. (7)",
+    }.items():
+        verdict = "found here" if name == "c" else "holds"
+        paper.claim(name, where=where, statement="s", expected=verdict)(
+            lambda quick: papers.Measurement("holds", 1.0, 0.1)
+        )
+    paper.no_claim("eqs. (4) to (6)", "s", "why")
+    assert counted(paper) == (6, 4)
+    for each in papers.papers().values():
+        assert all(bool(places(claim.where)) != (claim.expected == "found here") for claim in each.claims.values())
+
+
 def test_a_mutant_of_a_formula_is_noticed_and_undone():
     """What `python -m benchmarks.claim_mutants` does: wrong code in place, noticed by a claim, and right code again."""
     from benchmarks import claim_mutants
