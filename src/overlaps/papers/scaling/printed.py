@@ -163,7 +163,7 @@ def eq84(covariance: Array, learnt: tuple[Array, Array], rest: tuple[Array, Arra
     (J, B), (other_J, other_B) = learnt, rest
     n = len(J)
     left, cross = covariance[:n, :n], covariance[:n, n:]
-    decay: Array = expm(-left * reach)
+    decay = np.asarray(expm(-left * reach), dtype=float)
     return decay @ J + (np.eye(n) - decay) @ (B + np.linalg.solve(left, cross @ (other_B - other_J)))
 
 
