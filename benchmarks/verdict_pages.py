@@ -17,6 +17,7 @@ from overlaps.papers import Paper, papers
 from overlaps.papers.ledger import VERDICTS
 from overlaps.papers.record import RECORD, Row, measured, recorded
 
+from .statements import counted
 from .table import write_section
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -76,9 +77,10 @@ def claims_table(paper: Paper, found: dict[tuple[str, str], Row]) -> str:
         lines.append(" | ".join([f"| `{name}`", *parts]) + " |")
     lines.append(":::")
     lines += ["", "## Statements without a claim", ""]
+    statements, claimed = counted(paper)
     lines.append(
-        f"{len(paper.stated)} claims are about what the paper says. What has no claim is listed in "
-        f"{len(paper.unclaimed)} entries, of which one may stand for many equations:"
+        f"{statements} statements, {claimed} with a claim: equations, theorems, figures and the like by their numbers, "
+        f"in {len(paper.stated)} claims about what the paper says and {len(paper.unclaimed)} entries of what has none:"
     )
     lines += ["", "| where | statement | why it has none |", "|---|---|---|"]
     lines += (f"| {cell(each.where)} | {cell(each.statement)} | {each.why} |" for each in paper.unclaimed)
@@ -86,15 +88,15 @@ def claims_table(paper: Paper, found: dict[tuple[str, str], Row]) -> str:
 
 
 def summary(found: dict[tuple[str, str], Row]) -> str:
-    """All papers: claims on what they say, verdicts as measured, and entries of what has no claim."""
-    heads = ["paper", "claims on what it says", *VERDICTS[:-1], "found here", "entries without a claim", "minutes"]
+    """All papers: statements and how many have a claim, and verdicts as measured."""
+    heads = ["paper", "statements", "with a claim", "claims on what it says", *VERDICTS[:-1], "found here", "minutes"]
     lines = [f"| {' | '.join(heads)} |", "|" + "---|" * len(heads)]
     for handle, paper in papers().items():
         mine = [found[handle, name] for name in paper.claims]
         count = Counter(row["found"] for row in mine)
         minutes = sum(row["seconds"] for row in mine) / 60
-        cells = [f"[{handle}](papers/{handle}.md)", len(paper.stated), *(count[each] for each in VERDICTS[:-1])]
-        cells += [len(paper.claims) - len(paper.stated), len(paper.unclaimed), f"{minutes:.0f}"]
+        cells = [f"[{handle}](papers/{handle}.md)", *counted(paper), len(paper.stated)]
+        cells += [*(count[each] for each in VERDICTS[:-1]), len(paper.claims) - len(paper.stated), f"{minutes:.0f}"]
         lines.append(f"| {' | '.join(map(str, cells))} |")
     dates = sorted({row["date"] for row in found.values()})
     same = sum(row["found"] == row["recorded"] for row in found.values())

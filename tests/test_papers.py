@@ -180,17 +180,20 @@ def test_a_printed_formula_is_held_against_its_pin(monkeypatch):
 
 @pytest.mark.parametrize("handle", [handle for handle in papers.papers() if handle != "committee"])
 def test_printed_formulas_are_pinned(handle):
-    """Each function of a formula as printed is called by a pin, which gives its number."""
+    """Each public function of a paper's `printed` is called by a pin, which gives its number."""
+    import inspect
     from importlib import import_module
 
     for each in papers.paper(handle).pins.values():
         for pin in each:
             pin.check()
-    printed, pins = (vars(import_module(f"overlaps.papers.{handle}.{name}")) for name in ("printed", "pins"))
-    code = [value.__code__ for value in pins.values() if hasattr(value, "__code__")]
-    called = {name for each in code for name in each.co_names}
-    corrected = {"lemma31", "lemma32", "lemma33"}  # not printed so, and held against the library elsewhere
-    assert {name for name in printed if name.startswith(("eq", "lemma"))} - corrected <= called
+    printed, pins = (import_module(f"overlaps.papers.{handle}.{name}") for name in ("printed", "pins"))
+    code = [value.__code__ for value in vars(pins).values() if hasattr(value, "__code__")]
+    inner = [each for outer in code for each in outer.co_consts if inspect.iscode(each)]
+    called = {name for each in code + inner for name in each.co_names}
+    public = [name for name, value in inspect.getmembers(printed, inspect.isfunction) if not name.startswith("_")]
+    own = {name for name in public if vars(printed)[name].__module__ == printed.__name__}
+    assert own and own <= called, own - called
 
 
 DOCS = Path(__file__).parents[1] / "docs"
@@ -240,6 +243,26 @@ def test_the_pages_of_papers_are_written_from_the_record():
         page = (DOCS / "papers" / f"{handle}.md").read_text(encoding="utf-8")
         assert verdict_pages.claims_table(each, found) in page
         assert all(one.where and one.statement and one.why for one in each.unclaimed) and each.unclaimed
+
+
+def test_statements_are_counted_by_their_numbers():
+    """Ranges count in full, what is named twice counts once, and a claim that is found here names none."""
+    from benchmarks.statements import counted, places
+
+    paper = papers.Paper("x", "title", "citation")
+    for name, where in {
+        "a": "lemmas 3.1 to 3.3, eq. (4)",
+        "b": "after eq. (4)",
+        "c": "not in the paper; eq. (7)",
+    }.items():
+        verdict = "found here" if name == "c" else "holds"
+        paper.claim(name, where=where, statement="s", expected=verdict)(
+            lambda quick: papers.Measurement("holds", 1.0, 0.1)
+        )
+    paper.no_claim("eqs. (4) to (6)", "s", "why")
+    assert counted(paper) == (6, 4)
+    for each in papers.papers().values():
+        assert all(bool(places(claim.where)) != (claim.expected == "found here") for claim in each.claims.values())
 
 
 def test_a_mutant_of_a_formula_is_noticed_and_undone():

@@ -65,7 +65,7 @@ def titled(figure: Figure, text: str) -> Figure:
 def band(ax: Axes, times: NDArray[np.float64], values: NDArray[np.float64], color: str, label: str) -> None:
     """Mean over runs (runs, times) with a band of its standard error."""
     mean, error = mean_error(values)
-    ax.plot(times, mean, color=color, label=label)
+    ax.plot(times, mean, color=color, label=f"{label}, ± standard error")
     ax.fill_between(times, mean - error, mean + error, color=color, alpha=0.25, lw=0)
 
 

@@ -29,14 +29,18 @@ def spread(ax: Axes, x: ArrayLike, values: xr.DataArray, label: str, **style: An
 def score(ax: Axes, data: xr.Dataset, name: str, x: str, title: str) -> None:
     """A score against e or β·μ, and its theory."""
     across = data[x] if x == "e" else data[x].mean("run")
-    spread(ax, across, data[name], "runs")
-    if f"theory_{name}" in data:
-        line, values = (data["e"] if x == "e" else data[f"theory_{x}"]).values, data[f"theory_{name}"].values
-        # in setup 1 scores jump at e = 0, where nothing is projected out: a line on each side of it
-        order = np.argsort(line)
-        sides = [order[line[order] < 0], order[line[order] > 0]] if x == "e" else [order]
-        for side in sides:
-            ax.plot(line[side], values[side], "k-", lw=1, label="theory" if side is sides[-1] else None)
+    spread(ax, across, data[name], "runs, ± standard deviation")
+    if x == "e":  # scores jump at e = 0, where nothing is projected out: a line on each side of it, and a point
+        line, values = data["line_e"].values, data[f"line_{name}"].values
+        sides = [line < 0, line > 0]
+        zero = data["e"].values == 0
+        if zero.any():
+            ax.plot(data["e"].values[zero], data[f"theory_{name}"].values[zero], "kx", ms=7, label="theory at e = 0")
+    else:
+        line, values = data[f"theory_{x}"].values, data[f"theory_{name}"].values
+        sides = [np.argsort(line)]
+    for i, side in enumerate(sides):
+        ax.plot(line[side], values[side], "k-", lw=1, label=None if i else "theory")
     finish(ax, title, "scale e" if x == "e" else SIMILARITY, name)
 
 

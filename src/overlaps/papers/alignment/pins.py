@@ -66,3 +66,9 @@ def first_degree_that_is_not_exact() -> float:
     """x^40 of a rule of 20 nodes falls short of 39!! by 20!."""
     exact = float(np.prod(np.arange(1.0, 40.0, 2.0)))
     return float(printed.average(lambda x, y: x**40, np.eye(2)) - exact) / math.factorial(20)
+
+
+@PAPER.pin("theorem-H.5", "eqs-69-70", number=-1.125)
+def hermite() -> float:
+    """He_3(x) = x^3 - 3 x."""
+    return float(printed.hermite(3, np.array(1.5)))

@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 
 def rows(quick: bool, name: str) -> tuple[Figure, xr.Dataset]:
-    """Setup 1 on a logarithmic axis and setup 2, for all training sets."""
-    figure, axes = panels(2, len(KINDS))
+    """Rows: training sets. Columns: setup 1 on a logarithmic axis, and setup 2."""
+    figure, axes = panels(len(KINDS), 2)
     both = []
     for i, of in enumerate((setup1, setup2)):
         parts, data = all_sets(of, quick)
-        for ax, (kind, part) in zip(axes[len(KINDS) * i :], parts.items(), strict=False):
+        for ax, (kind, part) in zip(axes[i::2], parts.items(), strict=True):
             recall(ax, part, f"{NAMES[kind]}, setup {i + 1}", name, logarithmic=i == 0)
         kept = data[[f"{kind}_{each}" for kind in KINDS for each in ("beta_mu", name, f"{name}_before")]]
         both.append(kept.rename({str(key): f"setup{i + 1}_{key}" for key in (*kept.data_vars, "unseen")}))

@@ -18,7 +18,7 @@ from ..panels import finish, panels, titled
 from .curves import all_sets, joined, recall, score, spread, upper_axis
 from .model import KINDS, NAMES, Scale, setting
 from .paper import PAPER
-from .setups import SCORES, setup1, setup2
+from .setups import SCORES, setup1, setup1_drawn, setup2
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -70,22 +70,23 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
 @PAPER.figure(
     "fig3",
     "alignment, elasticity and Recall@1 in setup 1 (a-c) and setup 2 (d-f), with theory; the data set is not given in "
-    "print, Data 3 is shown; lines are theory, through the classes of setup 1 and angles of setup 2",
+    "print, Data 3 is shown; lines are theory, against scales of setup 1, where e = 0 stands alone as nothing is "
+    "projected out there, and angles of setup 2",
     claims=("growth", "together", "finite-order", "recall-phases", "recall-rotations"),
 )
 def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
-    """Rows: setups. Columns: alignment, elasticity, Recall@1."""
-    figure, axes = panels(2, 3)
-    first, second = setup1("sphere", quick), setup2("sphere", quick)
-    for ax, name, letter in zip(axes[:2], SCORES, "ab", strict=True):
+    """Rows: alignment, elasticity, Recall@1. Columns: setups."""
+    figure, axes = panels(3, 2)
+    first, second = setup1_drawn("sphere", quick), setup2("sphere", quick)
+    for ax, name, letter in zip(axes[0:4:2], SCORES, "ab", strict=True):
         score(ax, first, name, "e", f"({letter}) {name}, setup 1\n")
         upper_axis(ax, first)
-    recall(axes[2], first, "(c) Recall@1, setup 1", "recall")
-    for ax, name, letter in zip(axes[3:5], SCORES, "de", strict=True):
+    recall(axes[4], first, "(c) Recall@1, setup 1", "recall")
+    for ax, name, letter in zip(axes[1:4:2], SCORES, "de", strict=True):
         score(ax, second, name, "beta_mu", f"({letter}) {name}, setup 2")
     recall(axes[5], second, "(f) Recall@1, setup 2", "recall")
     both = [
-        data.rename({str(name): f"setup{i}_{name}" for name in (*data.data_vars, "unseen", "curve")})
+        data.rename({str(name): f"setup{i}_{name}" for name in (*data.data_vars, *data.dims) if name != "run"})
         for i, data in enumerate((first, second), 1)
     ]
     merged = joined(both)
@@ -95,16 +96,17 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
 def every_set(
     of: Callable[[str, bool], xr.Dataset], quick: bool, x: str, *, logarithmic: bool = False
 ) -> tuple[Figure, xr.Dataset]:
-    """Rows: alignment and elasticity. Columns: training sets."""
+    """Rows: training sets. Columns: alignment and elasticity."""
     parts, data = all_sets(of, quick)
-    figure, axes = panels(2, len(KINDS))
+    figure, axes = panels(len(KINDS), len(SCORES))
     places = iter(axes)
-    for name in SCORES:
-        for kind, part in parts.items():
+    for kind, part in parts.items():
+        if logarithmic:
+            above = np.flatnonzero(part["e"].values > 0)
+            part = part.isel(unseen=above, curve=above, line=part["line_e"].values > 0)
+        for name in SCORES:
             ax = next(places)
             if logarithmic:
-                above = np.flatnonzero(part["e"].values > 0)
-                part = part.isel(unseen=above, curve=above)
                 ax.set_xscale("log")
             score(ax, part, name, x, f"{NAMES[kind]}" + "\n" * (x == "e"))
             if x == "e":
@@ -119,7 +121,7 @@ def every_set(
 )
 def figK1(quick: bool) -> tuple[Figure, xr.Dataset]:
     """All scales on a linear axis."""
-    return every_set(setup1, quick, "e")
+    return every_set(setup1_drawn, quick, "e")
 
 
 @PAPER.figure(
@@ -139,7 +141,7 @@ def figK2(quick: bool) -> tuple[Figure, xr.Dataset]:
 )
 def figK3(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Scales above zero."""
-    return every_set(setup1, quick, "e", logarithmic=True)
+    return every_set(setup1_drawn, quick, "e", logarithmic=True)
 
 
 @PAPER.figure(
@@ -153,7 +155,7 @@ def figK6(quick: bool) -> tuple[Figure, xr.Dataset]:
     for ax, (kind, part) in zip(axes, parts.items(), strict=True):
         task = setting(kind, size)
         slope = float(task.direction @ task.groups().pulls.sum(0)) / np.sqrt(size)
-        spread(ax, part["e"], part["beta_mu"], "runs")
+        spread(ax, part["e"], part["beta_mu"], "runs, ± standard deviation")
         e = part["e"].values
         ax.plot(e, slope * e, "k-", lw=1, label=f"slope v·m/√N = {slope:.3g}")
         finish(ax, NAMES[kind], "scale e", "β·μ")

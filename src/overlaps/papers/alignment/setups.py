@@ -38,6 +38,26 @@ def setup1(kind: str, quick: bool) -> xr.Dataset:
     return _scored(task, unseen, unseen, scale, "e", seed=1)
 
 
+@cache
+def setup1_line(kind: str, quick: bool) -> xr.Dataset:
+    """Theory of setup 1 on a fine grid of scales e on both sides of zero, with the small ones, for lines of figures."""
+    scale = Scale.of(quick)
+    task = setting(kind, scale.size)
+    even, small = np.linspace(0.05, 0.9, 12), np.geomspace(1e-4, 0.03, 6)
+    e = np.concatenate([-even[::-1], -small[::-1], small, even])
+    theory = ov.giant_step.solve(task, ov.giant_step.scaled(task.direction, e), progress=not quick).data.isel(run=0)
+    found = {
+        f"line_{name}": ("line", theory[name].values, {"long_name": f"{KEPT[name]}, theory on a fine grid"})
+        for name in SCORES
+    }
+    return xr.Dataset(found, {"line_e": ("line", e, {"long_name": "scale e of the fine grid"})})
+
+
+def setup1_drawn(kind: str, quick: bool) -> xr.Dataset:
+    """Setup 1 with its lines."""
+    return setup1(kind, quick).merge(setup1_line(kind, quick), combine_attrs="override")
+
+
 def setup2(kind: str, quick: bool) -> xr.Dataset:
     """Scores against the size of a rotation, with those of figures."""
     return rotations(kind, Scale.of(quick))
@@ -50,7 +70,7 @@ def rotations(kind: str, scale: Scale) -> xr.Dataset:
     v = task.direction
     beside = np.zeros(v.size)
     beside[:2] = np.sqrt(v @ v / 2) * np.array([1, -1])  # orthogonal to v, of its length
-    angles = np.radians([0.0, 30, 60, 80, 90] if scale == Scale.of(True) else np.linspace(0, 90, 31))
+    angles = np.radians(np.linspace(0, 90, 13 if scale == Scale.of(True) else 31))
     curve = [ov.giant_step.UnseenClass(np.cos(t) * v + np.sin(t) * beside, value=t) for t in angles]
     unseen = ov.giant_step.rotated(v, scale.c, seed=2)
     return _scored(task, unseen, curve, scale, "c", seed=2)

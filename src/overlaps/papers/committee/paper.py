@@ -163,7 +163,8 @@ def figure_overlaps(quick: bool, *, units: int = 3, rate: float = 0.1) -> tuple[
             ax.plot(times, run.data[name].values[at], lw=0.6, alpha=0.7, **style)
         ax.plot([], [], color="0.4", lw=0.6, label=f"a run, N = {size}")
         if name == "error":
-            ax.axhline(plateau_height(units), color="0.6", ls="--", label="plateau for vanishing rate")
+            ax.axhline(plateau_height(units), color="0.35", ls="--", label="plateau for vanishing rate")
+            ax.set(yscale="log", ylim=(1e-14, None))  # below are errors of rounding
         finish(ax, {"error": "error"}.get(name, f"overlaps {name}"), TIME, ERROR if name == "error" else name, ncols=2)
     words = f"K = M = {units}, rate {rate:g}, isotropic inputs; thick: equation of motion, thin: one run of training"
     titled(figure, words + "\nquick: a run at N = 100 instead of 1000" * quick)

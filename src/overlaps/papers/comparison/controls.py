@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
 from scipy.stats import norm
 
 import overlaps as ov
 
+from ..controls import inner
 from ..ledger import Patch
 from . import limit_claims, loops, moment_claims, printed, refinement_claims
 from .mean_field import Limit
@@ -15,7 +17,9 @@ from .paper import PAPER
 from .refinement_claims import LEVEL
 
 
-@PAPER.control("claim-1", "variances two and a half times as large, which a quick measurement can tell")
+@PAPER.control(
+    "claim-1", "variances two and a half times as large, as a quick measurement tells; a full one, an eighth"
+)
 def claim_1(patch: Patch) -> None:
     patch(ov.full_batch, "continued", lambda right, *args, **more: 2.5 * right(*args, **more))
 
@@ -57,6 +61,21 @@ def theorem_1(patch: Patch) -> None:
         return replace(found, largest_z=found.control_z, verdict="fails" if told_apart else found.verdict)
 
     patch(ov.full_batch, "check_theorem", wrong)
+
+
+@PAPER.control("theorem-1", "W not transposed in the fields of the alternative process")
+def theorem_1_transposed(patch: Patch) -> None:
+    theorem = inner("full_batch.comparison_theorem")
+
+    def fields(right, process, theta):
+        W, process.W = process.W, np.swapaxes(process.W, 2, 3)
+        try:
+            return right(process, theta)
+        finally:
+            process.W = W
+
+    patch(theorem.Alternative, "fields", fields)
+    patch(ov.full_batch, "check_theorem", lambda right, *args, **more: theorem.check_theorem(*args, **more))
 
 
 @PAPER.control("eqs-28-32", "propagators larger by a tenth")

@@ -51,7 +51,7 @@ class Scale(NamedTuple):
         if self == full:
             return text
         text += f"\nquick: m = {self.samples} instead of {full.samples}, {self.steps} steps instead of {full.steps}, "
-        return text + "one loss instead of two"
+        return text + f"{self.runs} runs instead of {full.runs}, one loss instead of two"
 
 
 @PAPER.figure(
@@ -86,7 +86,7 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
     axes = {"loss": list(scale.losses), "step": np.arange(scale.steps + 1)}
     data = xr.Dataset(variables, axes, {"parameters": scale.note()})
     figure, places = panels(1, len(scale.losses))
-    styles = {"training": "ko", "continued": "C1s", "zero": "0.6", "theory": "C0-", "one_pass": "C3--"}
+    styles = {"training": "ko", "continued": "C1s", "zero": "0.4", "theory": "C0-", "one_pass": "C3--"}
     for ax, loss in zip(places, scale.losses, strict=True):
         part = data.sel(loss=loss)
         for name, style in styles.items():

@@ -86,7 +86,9 @@ def draw(data: xr.Dataset, rows: Sequence[tuple[str, dict[str, Any]]], name: str
                 ax.plot(one["step"], one["theory"], f"C{i}-", lw=1, label=f"{symbol} = {value:g}")
                 mean, deviation = one["runs"].mean("run"), one["runs"].std("run", ddof=1)
                 ax.errorbar(one["step"], mean, deviation, fmt=f"C{i}o", ms=3, lw=1, capsize=2)
-            ax.errorbar([], [], [], fmt="o", color="0.4", ms=3, capsize=2, label=f"{part.sizes['run']} runs")
+            ax.errorbar(
+                [], [], [], fmt="o", color="0.4", ms=3, capsize=2, label=f"{part.sizes['run']} runs, ± deviation"
+            )
             finish(ax, f"{title}\n{case}", "time (steps)", "training error")
     titled(figure, data.attrs["parameters"])
     return figure

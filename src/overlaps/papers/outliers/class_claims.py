@@ -15,7 +15,7 @@ from scipy.stats import ttest_rel
 import overlaps as ov
 
 from ..estimates import mean_error
-from ..ledger import UNDECIDED, Measurement
+from ..ledger import UNDECIDED, Measurement, told
 from .formula_claims import origin, power
 from .model import classes, start
 from .paper import PAPER
@@ -81,7 +81,7 @@ def theorem23(quick: bool) -> Measurement:
                     gaps[i, j, n] = 1 - seen.alignment_of_student(0, 3)
     fits = [power(lams, gaps[:, j, n]) for j in range(2) for n in range(len(many))]
     slope, width = max(fits)
-    holds = slope < -0.9  # an upper bound: the error may fall faster than 1/λ
+    holds = slope < -0.95  # an upper bound: the error may fall faster than 1/λ
     last = lams[-1] * gaps[-1]
     note = "slowest of six; lambda (1 - rho) at the last lambda, Hessian and G-matrix: " + "; ".join(
         f"{'population' if n is None else f'{n}d samples'} {last[0, i]:.3f}, {last[1, i]:.3f}"
@@ -160,7 +160,7 @@ def theorem24(quick: bool) -> Measurement:
     population = {name: power(lams, x) for name, x in exact.items()}
     # an error of sampling falls as the root of the number of samples, whatever the noise
     less = sampled[..., 1] / sampled[..., 0]
-    holds = max(population.values())[0] < -0.9 and bool((less < 0.7).all())
+    holds = max(population.values())[0] < -0.95 and bool((less < 0.7).all())
     slope, width = max(population.values())
     note = (
         "power of lambda, slowest of x, H, G; lambda times the error "
@@ -185,8 +185,11 @@ def sampled_blocks(quick: bool) -> Measurement:
     scaled = sampled / (inverse + np.sqrt(inverse / np.array(RATIOS)))
     bounded = bool((scaled[-1] < 1.5 * scaled[0]).all() and (scaled[..., 1] < 1.5 * scaled[..., 0]).all())
     found = bounded and -0.7 < slope < -0.3
+    judged = "found here" if found else "fails"
+    if quick:  # so few sizes tell no tenth of the power
+        judged = told(judged, slope, 0.2 / 3, expected=-0.5)
     note = f"errors over 1/lambda + (d/(n lambda))^1/2 {scaled.min():.2f} to {scaled.max():.2f}; d = {size}"
-    return Measurement("found here" if found else "fails", slope, width, note)
+    return Measurement(judged, slope, width, note)
 
 
 RATIOS = (10, 40)  # samples per dimension
@@ -312,7 +315,10 @@ def train_test(quick: bool) -> Measurement:
     worst = int(np.argmax(mean))
     holds = bool((mean + 3 * error < 0.1).all() and (np.abs(ratio - 1) < 0.5).all())
     note = f"Hessian and G-matrix {_list(mean, 4)}, over those of test samples {_list(ratio)}; d = {size}"
-    return Measurement("holds" if holds else "fails", float(mean[worst]), float(error[worst]), note)
+    judged = "holds" if holds else "fails"
+    if quick:  # "of the same size" is taken as a factor of at most 1.5, not as equal to a tenth
+        judged = told(judged, float(ratio[int(np.argmax(np.abs(ratio - 1)))]), 0.5 / 3)
+    return Measurement(judged, float(mean[worst]), float(error[worst]), note)
 
 
 @PAPER.claim(

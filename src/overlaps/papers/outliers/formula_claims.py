@@ -191,7 +191,7 @@ def corollary512(quick: bool) -> Measurement:
     scaled[0.01] = 10 * float(distances[lams.index(1000.0)].max())
     # a bound of order 1/β may not be passed by more and more as β falls, one of order t not as t grows
     uniform = all(a >= b for a, b in zip(list(scaled.values())[:-1], list(scaled.values())[1:], strict=True))
-    holds = slope < -0.9 and bool((in_time[:, -1] < in_time.max(1)).all()) and uniform
+    holds = slope < -0.95 and bool((in_time[:, -1] < in_time.max(1)).all()) and uniform
     note = (
         f"power of lambda of the largest distance over times up to 10/beta; lambda/t times the distance at most "
         f"{in_time.max():.2g}, at the end {in_time[:, -1].max():.1g}; beta lambda times the largest for beta = "

@@ -98,3 +98,18 @@ def eq510() -> float:
 @PAPER.pin("eq-5.14", number=-0.15674614)
 def eq514() -> float:
     return float(np.sum(SHAPE[:3, :3] * printed.eq514(X @ MEANS.T, X @ X.T, WEIGHTS, 2.0)))
+
+
+@PAPER.pin("lemmas-3.1-3.3", number=-0.026841884)
+def lemma31_corrected() -> float:
+    return float(np.sum(SHAPE * printed.lemma31(nodes(), X, MEANS, 2.0, 0, 2)))
+
+
+@PAPER.pin("lemmas-3.1-3.3", number=0.0063037321)
+def lemma32() -> float:
+    return float(np.sum(SHAPE * printed.lemma32(nodes(), X, MEANS, 2.0, 2)))
+
+
+@PAPER.pin("lemmas-3.1-3.3", number=0.016061162)
+def lemma33_corrected() -> float:
+    return float(np.sum(SHAPE * printed.lemma33(nodes(), X, MEANS, 2.0, 0, 2)))

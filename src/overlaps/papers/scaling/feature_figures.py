@@ -164,7 +164,7 @@ def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
         error[i, ~early] = np.hypot(rest, ratio * error[i, early][-1])
         theory[i] = ov.laws.partial_error(sigma, n, RATE, times, distance=DISTANCE)
         floor[i] = ov.laws.partial_floor(sigma, n, distance=DISTANCE)
-        ax.plot(times, mean[i], color=f"C{i}", label=f"SGD, $N_l$ = {n}")
+        ax.plot(times, mean[i], color=f"C{i}", label=f"SGD, $N_l$ = {n}, ± standard error")
         ax.fill_between(times, mean[i] - error[i], mean[i] + error[i], color=f"C{i}", alpha=0.25, lw=0)
         ax.plot(times, theory[i], color=f"C{i}", ls=":", lw=1.6)
         ax.axhline(floor[i], color=f"C{i}", ls="--", lw=1)

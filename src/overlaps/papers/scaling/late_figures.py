@@ -47,9 +47,9 @@ def from_then_on(result: ov.Trajectory, begin: float) -> tuple[Array, dict[str, 
 
 @PAPER.figure(
     "fig6",
-    "late decay of erf students: power laws, and the closed form for L = 9; in print the left panel is SGD with "
-    "K = M = 40 and η = .01, of which ten starts for each β take hours, here it is the equation of motion of two "
-    "students that have specialised",
+    "late decay of erf students: power laws, and the closed form for L = 9; the left panel is reduced: in print it is "
+    "SGD with K = M = 40 and η = .01, of which ten starts for each β take hours, here it is the equation of motion of "
+    "K = M = 2 students that have specialised, at η = .25",
     claims=("time-exponent-erf", "eq17"),
 )
 def figure6(quick: bool) -> tuple[Figure, xr.Dataset]:
@@ -74,7 +74,9 @@ def figure6(quick: bool) -> tuple[Figure, xr.Dataset]:
     axes[0].set_ylim(bottom=1e-6)
     log_log(axes[0], f"equation of motion, K = M = 2, η = 0.25, L = {levels}", loc="lower left")
     less = "quick: L = 128 instead of 512"
-    titled(figure, "late decay of erf students, first order in the rate" + f"\n{less}" * quick)
+    words = "late decay of erf students, first order in the rate\nreduced (left): equation of motion at K = M = 2, "
+    words += "η = 0.25 in place of SGD at K = M = 40, η = 0.01"
+    titled(figure, words + f"\n{less}" * quick)
 
     t = np.linspace(0, 3000, 151 if quick else 601)
     result = typical_run(9, 2, t)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.integrate import solve_ivp
 from scipy.linalg import expm
 
 import overlaps as ov
@@ -104,6 +105,32 @@ def eqs71_78(quick: bool) -> Measurement:
     judged = verdict(abs(as_printed - found), abs(corrected - found), 4 * error)
     note = f"drawn {found:.5f} ± {error:.1g}, corrected {corrected:.5f}"
     return Measurement(judged, as_printed / found, as_printed / found * error / found, note)
+
+
+@PAPER.claim(
+    "eq84",
+    where="eqs. (83) to (85)",
+    statement="with a covariance that is not diagonal the learnt components of a student move by (84), which solves "
+    "(83), to (85); a matrix that stands to the right of a vector there is read as the order of factors",
+    expected="holds",
+)
+def eq84(quick: bool) -> Measurement:
+    """(84) over (83) solved by Runge and Kutta's rule, six components of which three are learnt; the largest one."""
+    rng = np.random.default_rng(84)
+    root, (J, B) = rng.standard_normal((6, 9)), rng.standard_normal((2, 6))
+    covariance, learnt = root @ root.T / 9, np.arange(6) < 3
+    motion = lambda _, x: learnt * (covariance @ (B - x))  # noqa: E731
+    ends = (0.5, 3.0, 60.0)
+    path = solve_ivp(motion, (0.0, ends[-1]), J, "DOP853", ends, rtol=1e-10, atol=1e-12).y[:3].T
+    parts = (J[:3], B[:3]), (J[3:], B[3:])
+    said = np.array([printed.eq84(covariance, *parts, reach) for reach in ends])
+    at_rest = B[:3] + np.linalg.solve(covariance[:3, :3], covariance[:3, 3:] @ (B - J)[3:])  # (85)
+    off, size = float(np.abs(said - path).max()), np.abs(path).max()
+    late = float(np.abs(path[-1] - at_rest).max() / size)
+    largest = np.unravel_index(np.abs(path).argmax(), path.shape)
+    judged = "holds" if off < 1e-6 * size and late < 0.01 else "fails"
+    note = f"largest difference {off:.1g}; from (85) at eta alpha = 60 {late:.1g}"
+    return Measurement(judged, float(said[largest] / path[largest]), 1e-9, note)
 
 
 @PAPER.claim(

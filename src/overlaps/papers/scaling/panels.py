@@ -9,7 +9,7 @@ from ..panels import ERROR, TIME, finish
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-PRINTED = {"color": "0.6", "ls": "--", "lw": 1.2}  # formulas as printed
+PRINTED = {"color": "0.3", "ls": (0, (1, 2)), "lw": 2.0}  # formulas as printed
 
 
 def log_log(ax: Axes, title: str, x: str = TIME, y: str = ERROR, **where: Any) -> None:

@@ -250,3 +250,28 @@ def slopes_of_teachers() -> float:
     problem = committee(3, 0.6, 0.2, students=3, teachers=3, first_order=True)
     apart = np.array([[0.03, 0.01, -0.02], [0.01, 0.05, 0.015], [-0.02, 0.015, 0.04]])
     return float(ov.laws.near_error(problem, TEACHERS + apart, TEACHERS, TEACHERS, order=1))
+
+
+@PAPER.pin("eq6", number=114.22286)
+def moment_modes() -> float:
+    values, components = printed.moment_modes(SPECTRUM, 2, 0.4)
+    return float(values @ np.arange(1.0, 8.0) + 10 * components @ np.arange(1.0, 8.0))
+
+
+@PAPER.pin("eqs-25-41", number=0.96244019)
+def companion() -> float:
+    made = printed.companion(np.array([0.4, 0.9, 1.7]))
+    return float(np.cos(np.arange(made.size)) @ made.ravel())
+
+
+@PAPER.pin("eq96", number=3.9421878)
+def eq96() -> float:
+    R, Q = printed.eq96(TEACHERS, TEACHERS @ TEACHERS)
+    return float(R @ [1.0, 2.0, 3.0]) + 10 * Q
+
+
+@PAPER.pin("eq84", number=1.3847784)
+def eq84() -> float:
+    rest = np.array([0.3, -0.7]), np.array([1.1, 0.4])
+    learnt = np.array([0.2, -0.5]), np.array([0.9, 0.6])
+    return float(printed.eq84(COVARIANCE, learnt, rest, 0.8) @ [1.0, 2.0])

@@ -195,8 +195,10 @@ def figure17(quick: bool, *, units: int = 4, exponent: float = 0.25) -> tuple[Fi
         ax.axhline(law.error, color=f"C{i}", ls="--", lw=0.8)
         ax.axhline(averaged[-1], color=f"C{i}", ls=":", lw=0.8)
     low, high = min(heights), max(heights)
+    ax.plot([], [], color="0.35", ls="--", lw=0.8, label="height of the fixed point")
+    ax.plot([], [], color="0.35", ls=":", lw=0.8, label="height with averaged teacher rows")
     ax.set_ylim(low - 0.3 * (high - low), high + 0.6 * (high - low))
-    finish(ax, "dashed: fixed point, dotted: with averaged rows", TIME, ERROR)
+    finish(ax, "the equation of motion on its plateau", TIME, ERROR)
     titled(figure, f"M = K = {units}, N = 7000, η = 0.1, β = {exponent:g}, first order in the rate")
     coords = {"L": numbers, "time": times}
     values = {"error": (("L", "time"), curves), "plateau": ("L", heights), "plateau_averaged": ("L", averaged)}
@@ -228,13 +230,15 @@ def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
             ends.append(predicted_end(result, law, begin))
             ax.plot(times, curves[-1], color=f"C{i}", label=f"{name} = {n}")
             ax.axvline(ends[-1], color=f"C{i}", ls="--", lw=0.9)
-        ax.axvline(500, color="k", lw=0.9)
+        ax.axvline(500, color="k", lw=0.9, label="α = 500, from which the end is predicted")
+        ax.plot([], [], color="0.35", ls="--", lw=0.9, label="end of the plateau, predicted")
         ax.set(xlim=(0, times[-1]), ylim=shown)
         finish(ax, "M = K = 4" if name == "L" else "L = 10", TIME, ERROR)
         data[f"error_{name}"] = (name, f"time_{name}"), curves
         data[f"end_{name}"] = name, ends
         data = data.assign_coords({name: numbers, f"time_{name}": times})
-    words = "N = 7000, σ = 0.01, β = 0.25, η = 0.1, first order in the rate; dashed: predicted end of the plateau"
+    words = "N = 7000, σ = 0.01, β = 0.25, η = 0.1, first order in the rate; "
+    words += "an end that comes before α = 500 is predicted from α = 150"
     titled(figure, words + "\nquick: M = 2 and 3 instead of 2 to 8" * quick)
     return figure, data.assign_attrs(parameters=figure.get_suptitle())
 
@@ -266,12 +270,14 @@ def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
             heights.append(ov.laws.plateau(problem, start.T).error)
             ax.plot(times, curves[-1], color=f"C{i}", label=f"{name} = {number}")
             ax.axhline(heights[-1], color=f"C{i}", ls="--", lw=0.8)
+        ax.plot([], [], color="0.35", ls="--", lw=0.8, label="height of the fixed point")
         ax.set_ylim(0, 1.6 * max(heights))
-        finish(ax, f"L = N = {n}" if name == "M" else f"M = K = {3 if quick else 6}, N = {n}", TIME, ERROR)
+        where = f"L = N = {n}" if name == "M" else f"M = K = {3 if quick else 6}, N = {n}"
+        finish(ax, f"{where}; one run of SGD each", TIME, ERROR)
         data[f"error_{name}"] = (name, f"time_{name}"), curves
         data[f"plateau_{name}"] = name, heights
         data = data.assign_coords({name: numbers, f"time_{name}": times})
-    words = f"one run of SGD each, β = 0.25, η = {rate:g}, σ = 1e-6; dashed: height of the fixed point"
+    words = f"SGD, β = 0.25, η = {rate:g} for a tenth of the time of η = 0.01 in print, σ = 1e-6"
     less = "\nquick: N = 64 instead of 512 and 500, M = 3 and 4 instead of 6 to 40 (left) and 3 instead of 6 (right), "
     less += "L = 8 to 64 instead of 25 to 500"
     titled(figure, words + less * quick)

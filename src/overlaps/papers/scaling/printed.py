@@ -148,6 +148,25 @@ def eq95(T: ArrayLike) -> tuple[Array, float]:
     return 1 / np.sqrt(M / row * inside), float(np.mean(1 / inside))
 
 
+def eq96(T: ArrayLike, T_order: ArrayLike) -> tuple[Array, float]:
+    """(96), R* of each teacher (M,) and Q* of order l other than one, from T⁽¹⁾ and T⁽ˡ⁾ (M, M)."""
+    own, row, M = np.diag(np.asarray(T, dtype=float)), np.asarray(T, dtype=float).sum(1), len(np.asarray(T))
+    scale, inside = np.diag(np.asarray(T_order, dtype=float)) / own, M * own / row * (1 + 1 / own) - 1
+    return scale / np.sqrt(M / row * inside), float(np.mean(scale / inside))
+
+
+def eq84(covariance: Array, learnt: tuple[Array, Array], rest: tuple[Array, Array], reach: float) -> Array:
+    """(84), the learnt components of J at η α = `reach`: J and B of those at the start, and of the rest, which stays.
+
+    In print a matrix stands to the right of a vector, which is read as the order of factors only.
+    """
+    (J, B), (other_J, other_B) = learnt, rest
+    n = len(J)
+    left, cross = covariance[:n, :n], covariance[:n, n:]
+    decay = np.asarray(expm(-left * reach), dtype=float)
+    return decay @ J + (np.eye(n) - decay) @ (B + np.linalg.solve(left, cross @ (other_B - other_J)))
+
+
 def eq18(Q: Array, R: Array, T: Array, rate: float) -> Array:
     """(18), dR/dα of erf committees of one level, (K, M), with I₃ of (90)."""
     C = np.block([[Q, R], [R.T, T]])

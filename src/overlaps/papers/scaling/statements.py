@@ -65,10 +65,9 @@ PAPER.no_claim(
 )
 
 PAPER.no_claim(
-    "eqs. (82) to (87)",
+    "eqs. (82), (86) and (87)",
     "training beyond the eigenbasis, block by block",
-    "steps to (88), which `eq88` judges; in (84) a matrix stands to the right of a vector, which is the "
-    "order of factors only",
+    "steps to (88), which `eq88` judges",
 )
 
 PAPER.no_claim(

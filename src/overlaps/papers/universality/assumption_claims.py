@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 import overlaps as ov
 
 from ..estimates import mean, mean_error, power
-from ..ledger import Measurement
+from ..ledger import UNDECIDED, Measurement
 from . import printed
 from .equation_claims import BATCH, fields, groups
 from .lemma_claims import FUNCTIONS
-from .model import problem
+from .model import problem, start
 from .paper import PAPER
 
 Array = NDArray[np.float64]
@@ -52,6 +52,36 @@ def bounded(quick: bool) -> Measurement:
     judged = "fails" if not odd else "holds corrected" if grows else "holds"
     note = "powers of N: " + "; ".join(f"{name} {s.value:.3f} ± {s.error:.3f}" for name, s in slopes.items())
     return Measurement(judged, *even, note)
+
+
+def trained_sums(size: int, runs: int, end: float) -> Array:
+    """Mean square over r of (1/√N) Σ_i W_ki F_ri at time `end` over that at the start, at most Q_kk/b² each, (runs,).
+
+    Q = (c − b²) Ω + b² Σ of property II.3 has in Σ the sums, and in Ω what is positive.
+    """
+    task = problem("erf")
+    assert isinstance(task.data, ov.HiddenManifold)
+    made = ov.train(task, start(task, size, seed=11), [0.0, end], runs=runs, seed=size, progress=False)
+    Q = made.data["Q"].values
+    return np.asarray(np.trace(Q[:, 1], axis1=1, axis2=2) / np.trace(Q[:, 0], axis1=1, axis2=2))
+
+
+@PAPER.claim(
+    "assumption-A.2",
+    where="appendix A, assumptions A.1 and A.2, eqs. (S10) and (S11)",
+    statement="bounds on the weights at the start are sufficient, for training keeps them: the sums (S11) of one "
+    "weight and one feature stay of order one as N grows, bounded by the overlaps Q of the students; features do not "
+    "move",
+    expected="holds",
+)
+def training_keeps(quick: bool) -> Measurement:
+    """Power of N in the trace of Q, erf, after training over that at the start; it must be zero to within a tenth."""
+    sizes, runs, end = ((100, 200, 400), 10, 5.0) if quick else ((100, 200, 400, 800), 20, 10.0)
+    each = [mean(trained_sums(size, runs, end)) for size in sizes]
+    slope, error = power(sizes, *np.transpose(each))
+    judged = "fails" if abs(slope) - 3 * error > 0.1 else "holds" if abs(slope) + 3 * error < 0.1 else UNDECIDED
+    note = f"{', '.join(f'{value:.3f} ± {width:.3f}' for value, width in each)} at N = {', '.join(map(str, sizes))}"
+    return Measurement(judged, slope, error, f"{note}, time {end:g}")
 
 
 def activation_means(name: str, label: str, size: int, batches: int, seed: int) -> tuple[float, float]:

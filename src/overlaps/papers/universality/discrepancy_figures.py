@@ -3,7 +3,7 @@
 Mixtures as they are in figures 3 (ReLU) and S3 (erf), standardised in 5 and S4; what is open in print, and how runs are
 measured, is in `sweep`. The divergence is that of a single coordinate, in nats, of the mixture before standardisation
 in all four, its mean over mixtures; that of the whole vector is in the data. The two readings of eq. (17), one label
-per sample and a label per coordinate, make the two rows, as the conclusion hangs on them. Curves are means over all
+per sample and a label per coordinate, make the two columns, as the conclusion hangs on them. Curves are means over all
 mixtures, with bands of their standard error; thin broken ones are means over the half that the paper would have kept.
 
 In full each figure is 700 runs: 25 minutes on two cores, less what the tables have done before in the same process.
@@ -66,7 +66,7 @@ def draw(ax: Axes, data: xr.Dataset) -> None:
     """One variable and label: a curve for each number of components, the floor and the scale."""
     divergence = data["divergence"].mean("mixture")
     low, high = (float(data["mean_floor"] + sign * data["floor_error"]) for sign in (-1, 1))
-    ax.axhspan(low, high, color="0.8", lw=0, label="floor: normal latent")
+    ax.axhspan(low, high, color="0.8", lw=0, label="floor: normal latent, ± standard error")
     ax.axhline(float(data["mean_size"]), color="k", ls=":", lw=1, label="mean absolute value")
     for i, m in enumerate(dict.fromkeys(data["components"].values.tolist())):
         at = data["components"] == m
@@ -76,23 +76,24 @@ def draw(ax: Axes, data: xr.Dataset) -> None:
         ax.plot(x, mean, f"C{i}o-", ms=3, label=f"m = {m}")
         ax.fill_between(x, mean - error, mean + error, color=f"C{i}", alpha=0.25, lw=0)
         ax.plot(x, selected, color=f"C{i}", ls="--", lw=0.7, label="half selected as in the paper" if i == 0 else None)
+    ax.fill_between([], [], color="0.4", alpha=0.25, lw=0, label="± standard error over mixtures")
 
 
 def discrepancy_figure(activation: str, standardised: bool, quick: bool) -> tuple[Figure, xr.Dataset]:
-    """Rows: the two labels. Columns: Q, R, v."""
+    """Rows: Q, R, v. Columns: the two labels."""
     data = sweep(activation, standardised, quick)
     data = data.merge(summary(data), combine_attrs="override")
-    figure, axes = panels(len(LABELS), len(VARIABLES))
+    figure, axes = panels(len(VARIABLES), len(LABELS))
     places = iter(axes)
-    for label, text in LABELS.items():
-        for name in VARIABLES:
+    for name in VARIABLES:
+        for label, text in LABELS.items():
             ax = next(places)
             draw(ax, data.sel(label=label, metric=name))
             ax.set(xscale="log", yscale="log", xlabel="KL divergence per coordinate (nats)")
             ax.set_ylabel(f"tLog-RMSE $M({name})$")
             ax.set_title(f"${name}$, {text}", fontsize="medium")
     handles, labels = axes[0].get_legend_handles_labels()  # the same in all of them
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels), fontsize="small")
+    figure.legend(handles, labels, loc="outside lower center", ncols=3, fontsize="small")
     how = "standardised" if standardised else "as they are"
     titled(figure, f"{NAMES[activation]}, mixtures {how}, {Scale.of(quick).note()}")
     return figure, data

@@ -1,8 +1,8 @@
 """Training on one mixture next to the Gaussian equations: figures 2 and 4.
 
 A ReLU network, m = 2 components, α = 9, N = 1000, D = 500, 10⁵ steps, mean over ten runs. Figure 2 takes the mixture as
-it is, figure 4 standardises every coordinate. Both readings of eq. (17) are drawn: one label per sample (top), and a
-label per coordinate (bottom). Besides the Gaussian equations and runs, as in the paper, there are the equations of the
+it is, figure 4 standardises every coordinate. Both readings of eq. (17) are drawn: one label per sample (left), and
+a label per coordinate (right). Besides the Gaussian equations and runs, as in the paper, there are the equations of the
 mixture itself (`overlaps.online.strong_mixture`), which follow the runs of both; what is left late in figure 2, where
 errors are large, is of second order in the rate.
 
@@ -43,7 +43,7 @@ SATURATED = 0.05  # share of the whole change of the error that is left when tra
 TITLES = {"error": ERROR, "Q": "$Q$", "R": "$R$", "v": "$v$"}
 STYLES: dict[str, dict[str, Any]] = {
     "mixture": {"lw": 1.4, "label": "SGD, mixture"},
-    "gaussian": {"lw": 0.7, "alpha": 0.6, "label": "SGD, normal latent"},
+    "gaussian": {"lw": 1.0, "ls": "-.", "alpha": 0.6, "label": "SGD, normal latent"},
     "ode": {"ls": "--", "lw": 1.0, "label": "equations of the normal latent"},
     "latent": {"color": "k", "ls": ":", "lw": 1.2, "label": "equations of the mixture"},
 }
@@ -170,23 +170,26 @@ def draw(ax: Axes, data: xr.Dataset, name: str) -> None:
 
 
 def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset]:
-    """Error, Q, R and v, for the one label and then for the other."""
+    """Rows: error, Q, R and v. Columns: the one label and the other."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
     data = dynamics(quick, standardised)
-    figure, axes = panels(len(LABELS), len(TITLES))
-    for row, (label, text) in enumerate(LABELS.items()):
-        for ax, (name, title) in zip(axes[row * len(TITLES) :], TITLES.items(), strict=False):
+    figure, axes = panels(len(TITLES), len(LABELS))
+    for column, (label, text) in enumerate(LABELS.items()):
+        for ax, (name, title) in zip(axes[column :: len(LABELS)], TITLES.items(), strict=True):
             draw(ax, data.sel(label=label), name)
             ax.set(xscale="log", xlabel=TIME, ylabel=title)
             ax.set_title(f"{title}, {text}", fontsize="medium")
-            if name != "error":
-                ax.legend(fontsize="small")
+            if name != "error":  # beside the panel, where it covers no curve
+                ax.legend(fontsize="small", loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.0)
     lines: list[dict[str, Any]] = [{"color": "0.4"} | style for style in STYLES.values()]
     explained: list[Artist] = [Line2D([], [], **style) for style in lines]
-    explained.append(Patch(color="0.93", label="saturation"))
-    figure.legend(handles=explained, loc="outside lower center", ncols=3)  # of all panels
+    explained.append(Patch(color="0.4", alpha=0.2, lw=0, label="± standard deviation of runs on the mixture"))
+    words = f"saturation: within {SATURATED:.0%} of the change of the error from its last value"
+    explained.append(Patch(color="0.93", label=words))
+    title = "lines of all panels, each in the colour of its entry (the error in that of the first)"
+    figure.legend(handles=explained, title=title, loc="outside lower center", ncols=2)
     titled(figure, data.attrs["parameters"])
     return figure, data
 
@@ -194,7 +197,8 @@ def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset
 @PAPER.figure(
     "fig2",
     "training on a mixture as it is, and the Gaussian equations; whether a label is drawn for a sample or for each "
-    "coordinate is open in print: both are shown; activation and start are chosen here",
+    "coordinate is open in print: both are shown; activation, start and the beginning of the shaded stage, which print "
+    "does not define, are chosen here",
     claims=("un-standardised", "conditional"),
 )
 def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:

@@ -151,7 +151,7 @@ def figS2(quick: bool) -> tuple[Figure, xr.Dataset]:
         ax.plot(alpha, alpha**2 / 6, "k:", lw=1, label="α²/6")
         ax.set(xscale="log", yscale="log", ylim=(found[..., 0].min() / 2, 2 * found[..., 3].max()))
         finish(ax, ("one coordinate", "all coordinates, one label per sample")[column], "α", "KL divergence/D (nats)")
-    note = f"D = {dimension}, {mixtures} mixtures"
+    note = f"D = {dimension}, {mixtures} mixtures; bands: ± standard error over mixtures"
     if quick:
         note += "\nquick: D = 100 instead of 500, 5 mixtures instead of 20"
     titled(figure, note)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+import overlaps as ov
+
 from . import printed
+from .model import problem, start
 from .paper import PAPER
 
 FIELDS = np.array([[1.0, 0.2, 0.1, -0.3], [0.2, 1.3, 0.25, 0.15], [0.1, 0.25, 0.9, 0.2], [-0.3, 0.15, 0.2, 1.1]])
@@ -48,3 +51,31 @@ def eq_21() -> float:
 @PAPER.pin("tables-level", "tables-alpha", "tables-symmetry", number=29.609)
 def tables() -> float:
     return float(np.sum(np.array(list(printed.TABLES.values())) * np.arange(1.0, 11.0)))
+
+
+@PAPER.pin("eqs-S41-S48", number=1.22)
+def pair() -> float:
+    """E x²y² = C₁₁ C₂₂ + 2 C₁₂² of a pair of Gaussian variables."""
+    x, y, weights = printed.pair(np.array([[0.8, 0.3], [0.3, 1.3]]))
+    return float(weights @ (x**2 * y**2))
+
+
+@PAPER.pin("tables-level", "tables-symmetry", number=0.098956662)
+def table() -> float:
+    found = printed.table("relu")
+    return float(
+        sum(np.sum(values * np.cos(np.arange(values.size)).reshape(values.shape)) for values in found.values())
+    )
+
+
+@PAPER.pin("eqs-S41-S48", "eq-S42", number=-1.9573396)
+def solve() -> float:
+    """Overlaps and error after a short time at N = 12, and the overlaps of the start for each eigenvalue."""
+    task = problem("erf")
+    begin = start(task, 12, seed=2)
+    theory = ov.solve(task, begin, [0.5])
+    at = printed.rotated(task, begin)
+    found = printed.solve(theory, c=0.9, t=at.t)
+    overlaps = (found.data[name].values.ravel() for name in ("Q", "R", "v", "error"))
+    numbers = np.concatenate([*overlaps, at.r.sum(2).ravel(), at.sigma.mean(2).ravel(), at.rho])
+    return float(np.cos(np.arange(numbers.size)) @ numbers)

@@ -35,12 +35,6 @@ PAPER.no_claim(
 )
 
 PAPER.no_claim(
-    "appendix A, its assumptions",
-    "weights and features stay bounded during training",
-    "of the sums only S is needed; its mean square is (Q - (c - b^2) Omega)/b^2, bounded wherever Q is",
-)
-
-PAPER.no_claim(
     "section III B",
     "equal starts give no difference at first",
     "by construction",

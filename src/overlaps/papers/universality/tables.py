@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ..estimates import mean_error
 from ..panels import panels, titled
-from .model import LABELS, NAMES
+from .model import LABELS, NAMES, VARIABLES
 from .paper import PAPER
 from .printed import TABLES
 from .sweep import ENTRIES, Scale, baseline, distances
@@ -74,39 +74,43 @@ def entries_table(activation: str, quick: bool) -> xr.Dataset:
     )
 
 
-def draw(ax: Axes, title: str, rows: list[str], cells: list[list[str]]) -> None:
-    """A table of text."""
+def draw(ax: Axes, title: str, rows: list[str], names: list[str], cells: list[list[str]]) -> None:
+    """A table of text, with a column for each of the named entries."""
     from matplotlib.transforms import Bbox
 
     ax.axis("off")
     ax.set_title(title, fontsize="medium")
-    names = [f"${name[0]}_{{{name[1:]}}}$" for name in ENTRIES]
     table = ax.table(
         cellText=cells, rowLabels=rows, colLabels=names, cellLoc="center", bbox=Bbox.from_bounds(0.04, 0, 0.96, 1)
     )
     table.auto_set_font_size(False)
-    table.set_fontsize(7)
+    table.set_fontsize(9)
 
 
 def table_figure(activation: str, quick: bool) -> tuple[Figure, xr.Dataset]:
-    """Printed, and found for the two labels."""
+    """Printed, and found for the two labels: a table each for the entries of Q, of R and of v."""
     data = entries_table(activation, quick)
     rows = [f"α = {bound:g}" for bound in data["bound"].values] + ["E|X|"]
-    figure, axes = panels(1 + len(LABELS), 1)
-    figure.set_size_inches(13, (0.6 + 0.2 * len(rows)) * len(axes))
+    figure, axes = panels((1 + len(LABELS)) * len(VARIABLES), 1)
+    figure.set_size_inches(9, 0.6 + (0.5 + 0.2 * len(rows)) * len(axes))
 
     def text(values: Array) -> list[str]:
         return [f"{value:.3f}" for value in values]
 
-    draw(axes[0], "in print", rows, [text(row) for row in [*data["printed"].values, data["printed_size"].values]])
-    for ax, (label, what) in zip(axes[1:], LABELS.items(), strict=True):
-        mine = data.sel(label=label)
-        cells = [
-            [f"{m:.3f} ± {e:.3f} ({s:.3f})" for m, e, s in zip(*row, strict=True)]
-            for row in zip(mine["distance"].values, mine["error"].values, mine["selected"].values, strict=True)
-        ]
-        title = f"here, {what}: mean ± standard error (mean over the half selected as in the paper)"
-        draw(ax, title, rows, [*cells, text(mine["size"].values)])
+    places = iter(axes)
+    for name in VARIABLES:
+        part = data.isel(entry=[i for i, entry in enumerate(ENTRIES) if entry.startswith(name)])
+        names = [f"${name}_{{{str(entry)[1:]}}}$" for entry in part["entry"].values]
+        printed = [text(row) for row in [*part["printed"].values, part["printed_size"].values]]
+        draw(next(places), f"{name}, in print", rows, names, printed)
+        for label, what in LABELS.items():
+            mine = part.sel(label=label)
+            cells = [
+                [f"{m:.3f} ± {e:.3f} ({s:.3f})" for m, e, s in zip(*row, strict=True)]
+                for row in zip(mine["distance"].values, mine["error"].values, mine["selected"].values, strict=True)
+            ]
+            title = f"{name}, {what}: mean ± standard error (mean over the half selected as in the paper)"
+            draw(next(places), title, rows, names, [*cells, text(mine["size"].values)])
     titled(figure, f"{NAMES[activation]}, m = {COMPONENTS}, standardised, {data.attrs['parameters']}")
     return figure, data
 
