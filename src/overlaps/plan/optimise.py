@@ -233,8 +233,9 @@ def optimise(
         problem. A trial within them that diverges is left out.
     progress: whether to show how far it is, in a terminal or a notebook; how long it takes at most, not how long.
 
-    The error is the exact mean over runs for linear networks where the start has a size, and that of infinite size
-    otherwise; a schedule of a committee is a local optimum.
+    The error is the exact mean over runs for linear networks where the start has a size, with momentum or memory too,
+    and that of infinite size otherwise; a schedule of a committee is a local optimum. The batch and the decay are one
+    number each, since `OnlineSGD` takes no others: their best values may be sought beside a schedule of the rate.
     """
     check(problem, start)
     if not is_one_pass(problem):
