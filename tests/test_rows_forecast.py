@@ -252,3 +252,21 @@ def test_learn_from_a_file(tmp_path: Path, monkeypatch: Any, capsys: Any) -> Non
     )
     assert code == 2 and "target: expected the name of one column, got 'cost'" in err
     assert not (tmp_path / "no").exists()
+
+
+def test_grades_are_quantities(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    """Whole numbers of few values, one of them rare, are learned as numbers where that is said."""
+    rows = np.random.default_rng(0).standard_normal((200, 4))
+    grades = np.clip(np.round(6 + rows @ [1.0, 0.5, 0.0, 0.0]), 3, 9)
+    path = tmp_path / "quality.csv"
+    np.savetxt(path, np.column_stack([rows, grades]), "%.6g", ",", header="a,b,c,d,quality", comments="")
+    arguments = "learn", str(path), "--target", "quality", "--out", str(tmp_path / "out")
+    code, _, err = command(monkeypatch, capsys, *arguments)
+    assert code == 2 and "pass them as floats (`learn --regression`)" in err
+
+    def labels(data: ov.Samples, **options: Any) -> None:
+        raise ov.InputError(f"seen: {data.labels!r}")
+
+    monkeypatch.setattr("overlaps.plan.forecast.forecast", labels)
+    code, _, err = command(monkeypatch, capsys, *arguments, "--regression")
+    assert "seen: Labels(200 real ones, 3 to 9)" in err
