@@ -190,3 +190,10 @@ def test_what_is_not_followed_is_refused() -> None:
     with pytest.raises(ov.NumericalError, match="grew without bound") as caught:
         ov.solve(linear, ov.draw(linear, 60), [0.1, 50.0])
     assert caught.value.quantity
+    with pytest.raises(ov.NumericalError, match=r"evaluations did not suffice .*; allow more of them, a larger error"):
+        ov.solve(p, start, [1.0], max_evaluations=1)
+    same = ov.GaussianClasses(data.mean_vectors(60), data.matrices, labels=[1, 1])
+    with pytest.raises(ov.InputError, match=r"^labels: all components have the label 1, so there is nothing to learn"):
+        ov.Problem(data=same, student=p.student, algorithm=ov.OnlineSGD(0.1))
+    with pytest.raises(ov.InputError, match=r"^covariances: 2 matrices of 200000 dimensions are 640 GB"):
+        ov.GaussianClasses(np.zeros((2, 200_000)), np.broadcast_to(np.zeros(()), (2, 200_000, 200_000)))

@@ -182,6 +182,16 @@ def test_parquet_needs_pyarrow(tmp_path: Path) -> None:
         assert ov.Samples(path, target="price") == ov.Samples(X[:, :2], Y)
 
 
+@pytest.mark.parametrize("rate", [0.1, 0.4])
+def test_spread_over_runs_is_that_of_gaussian_rows(rate: float) -> None:
+    """Within a quarter from t = 10 on, as docs/your_data.md says; five standard errors of the ratio at 400 runs."""
+    data = ov.Samples(ov.digits(), digit_labels() % 2)
+    p = ov.Problem(data=data, student=LINEAR, algorithm=ov.OnlineSGD(rate))
+    start = ov.draw(p, 61, scale=0.0)
+    chain, rows = (way(p, start, [10.0, 29.0], runs=400, progress=False).data["error"] for way in (ov.sample, ov.train))
+    assert chain.std("run").values == pytest.approx(rows.std("run").values, rel=0.25)
+
+
 def test_parquet_files_are_read_by_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "rows.parquet"
     path.write_bytes(b"")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from notebooks import shown
 from overlaps.pages.report import read
 from overlaps.pages.report.document import write
 from overlaps.plan.diverging_runs import diverged, errors_of_runs
+from overlaps.plan.optimise import PlanCheck
 from overlaps.plan.rows_task import Estimates, RowsTask
 from overlaps.plan.trust import one_pass
 
@@ -135,6 +138,33 @@ def test_forecast_of_digits(forecast_of_digits: Any, tmp_path: Path) -> None:
         assert data["error_plan"].values[-1] == pytest.approx(summary["error_plan"])
     table = np.genfromtxt(paths["table"], delimiter=",", names=True)
     assert table["samples"][-1] == 1797 and np.isfinite(table["error_plan"]).all()
+
+
+def test_what_is_promised_is_what_trainings_save(forecast_of_digits: Any) -> None:
+    """A plan that saves another share in training is not promised; numbers have errors, by a bootstrap over rows."""
+    found = forecast_of_digits
+    assert 0.02 < found.gain_error < 0.1 and 0 < found.check.gain_error < 0.03
+    assert found.guess == pytest.approx(np.mean(found.data.targets**2) / 2)
+    assert "always guessing the mean of the labels has 0.5\n" in repr(found) and "although" not in repr(found)
+    assert 0.5 * found.floor_error < found.more_error < 2 * found.floor_error
+    assert all(0.5 * found.floor_error < error < 2 * found.floor_error for error in found.ridge_errors)
+    check = replace(found.check, planned=found.check.compared)
+    other = replace(found, check=check)
+    assert other.trust.trusted and other.gain is None
+    assert "not promised, since trainings do not save the 43% of theory; in 200 trainings on the rows 0%" in repr(other)
+    assert "does no better" in repr(replace(found, guess=0.1))
+    heavy = replace(found, trust=replace(found.trust, fourth=2 * found.trust.gaussian))
+    assert "although rows are bright and dark" in repr(heavy)
+
+
+def test_error_of_a_gain_is_its_spread() -> None:
+    """Standard error of the share saved, against many repetitions of as many runs."""
+    rng = np.random.default_rng(0)
+    planned, compared = 1.5 + 0.1 * rng.standard_normal((2000, 20)), 2.0 + 0.3 * rng.standard_normal((2000, 20))
+    plan: Any = SimpleNamespace(floor=1.0)
+    checks = [PlanCheck(plan, a, b) for a, b in zip(planned, compared, strict=True)]
+    spread = np.std([check.gain for check in checks])
+    assert np.mean([check.gain_error for check in checks]) == pytest.approx(spread, rel=0.1)
 
 
 def test_the_plan_is_ready_for_training(forecast_of_digits: Any) -> None:

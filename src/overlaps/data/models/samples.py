@@ -243,8 +243,8 @@ class Samples(Shared, Centred):
             some = ", ".join(str(name) for name in self.classes[:4]) + ", ..." * (len(self.classes) > 4)
             raise InputError(
                 f"y: these are {len(self.classes)} classes ({some}), and a regression on their numbers means nothing; "
-                f"use loss='cross-entropy', in a problem with Softmax({len(self.classes)}), group them into two, for "
-                f"instance by y == {self.classes[0]!r}, or pass quantities as floats"
+                f"use loss='cross-entropy' (`learn --loss cross-entropy`) with Softmax({len(self.classes)}), group "
+                f"them into two, for instance by y == {self.classes[0]!r}, or pass quantities as floats"
             )
         return values - values.mean() if self.centre else values
 
