@@ -93,6 +93,7 @@ real: export OPENBLAS_NUM_THREADS := 1
 real: setup-dev
 	$(BIN)/python -m benchmarks.real_rows
 	$(BIN)/python -m benchmarks.real_classes
+	$(BIN)/python -m benchmarks.real_full_batch
 
 docs: setup-dev
 	$(BIN)/sphinx-build -W --keep-going --quiet docs docs/_build/html

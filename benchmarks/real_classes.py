@@ -80,8 +80,8 @@ def networks(data: ov.Samples) -> dict[str, tuple[Any, str]]:
     }
 
 
-def measure(name: str, data: ov.Samples, quick: bool = False) -> list[Line]:
-    """All networks and rates of a set."""
+def measure(name: str, data: ov.Samples, diverged: list[str], quick: bool = False) -> list[Line]:
+    """All networks and rates of a set; those which diverge are added to the list."""
     runs, last = (4, 2.0) if quick else (RUNS, LAST)
     times, lines = np.geomspace(last / 60, last, TIMES), []
     for network, (student, loss) in networks(data).items():
@@ -94,6 +94,7 @@ def measure(name: str, data: ov.Samples, quick: bool = False) -> list[Line]:
                 trained = ov.train(problem, start, times[-1:], runs, seed=1, progress=False).data
             except ov.NumericalError as error:
                 print(f"{name}, {network}, rate {rate:g}: {error}", file=sys.stderr, flush=True)
+                diverged.append(f"{name}, {network}, at rate {rate:g}")
                 continue
             one, mean = found.partings[0], found.errors.mean(0)
             at, low, high = (found.told(x, 2) for x in (one.time, *one.interval))
@@ -110,8 +111,9 @@ def measure(name: str, data: ov.Samples, quick: bool = False) -> list[Line]:
 def page(quick: bool = False) -> str:
     """All sets as a page of the documentation."""
     lines: list[Line] = []
+    diverged: list[str] = []
     for name, data in sets().items():
-        lines += measure(name, data, quick)
+        lines += measure(name, data, diverged, quick)
         print(f"{name}: measured", file=sys.stderr, flush=True)
     early = np.abs(np.concatenate([line.deviations[: TIMES // 2] for line in lines]))
     late = np.abs(np.concatenate([line.deviations[TIMES // 2 :] for line in lines]))
@@ -127,6 +129,7 @@ def page(quick: bool = False) -> str:
         "",
         f"The median deviation of the loss from theory is **{np.median(early):.1%}** at the first {TIMES // 2} times,",
         f"and **{np.median(late):.1%}** at the others; the largest are {early.max():.0%} and {late.max():.0%}.",
+        *([f"Left out, since theory or training diverges: {'; '.join(diverged)}."] if diverged else []),
         "",
         "| set | network | rate | loss, predicted | trained | deviation | 0-1 error, predicted / trained | beyond"
         " Gaussian from t = |",

@@ -104,7 +104,10 @@ def test_the_choice_is_explicit() -> None:
     rows, y = classes()
     with pytest.raises(ov.InputError, match=r"^y: these are 3 classes .*use loss='cross-entropy'"):
         ov.forecast(ov.Samples(rows, y), progress=False)
-    with pytest.raises(ov.InputError, match=r"^labels: expected 0 and 1, .*for the logistic loss, got 2"):
+    with pytest.raises(
+        ov.InputError,
+        match=r"^labels: expected 0 and 1, .*for the logistic loss, got 2; .*loss='cross-entropy'",
+    ):
         ov.forecast(ov.Samples(rows, y), loss="logistic", progress=False)
     with pytest.raises(ov.InputError, match=r"^loss: these labels are real numbers"):
         ov.forecast(ov.Samples(rows, rows[:, 0] + 0.5 * y), loss="logistic", progress=False)

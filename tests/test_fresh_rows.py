@@ -222,3 +222,15 @@ def test_refusals() -> None:
     with pytest.raises(ov.NumericalError, match=r"^resamples: theory of the rows stands.*did not suffice") as caught:
         ov.solve(p, start, TIMES, resamples=10, max_evaluations=1000)
     assert caught.value.partial is not None and "error" in caught.value.partial.data
+
+
+def test_theory_of_classes_is_not_for_other_rows() -> None:
+    rows, kinds = np.random.default_rng(0).standard_normal((120, 3)), np.arange(120) % 2
+    sides = []
+    for part in (slice(0, 60), slice(60, 120)):
+        data = ov.Samples(rows[part] + 0.5 * kinds[part, None], kinds[part])
+        p = ov.Problem(data=data, student=ov.Committee(1, "linear"), loss="logistic", algorithm=ov.OnlineSGD(0.5))
+        sides.append((p, ov.draw(p, 3, scale=0.0)))
+    theory, runs = ov.solve(*sides[0], [1.0]), ov.train(*sides[1], [1.0], runs=5, progress=False)
+    with pytest.raises(ov.InputError, match=r"^theory: .*theory of classes does not say what.*MultiPass"):
+        ov.compare(theory, runs)

@@ -19,6 +19,7 @@ from scipy.stats import t as student
 import overlaps as ov
 from overlaps.algorithms.update import Update
 from overlaps.data.digits import PATH, digit_labels
+from overlaps.data.labels import quantities
 
 LEVEL = 1e-4
 LINEAR = ov.Committee(1, "linear")
@@ -179,6 +180,46 @@ def test_parquet_needs_pyarrow(tmp_path: Path) -> None:
             ov.Samples(path, target="price")
     else:
         assert ov.Samples(path, target="price") == ov.Samples(X[:, :2], Y)
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.4])
+def test_spread_over_runs_is_that_of_gaussian_rows(rate: float) -> None:
+    """Within a quarter from t = 10 on, as docs/your_data.md says; five standard errors of the ratio at 400 runs."""
+    data = ov.Samples(ov.digits(), digit_labels() % 2)
+    p = ov.Problem(data=data, student=LINEAR, algorithm=ov.OnlineSGD(rate))
+    start = ov.draw(p, 61, scale=0.0)
+    chain, rows = (way(p, start, [10.0, 29.0], runs=400, progress=False).data["error"] for way in (ov.sample, ov.train))
+    assert chain.std("run").values == pytest.approx(rows.std("run").values, rel=0.25)
+
+
+def test_parquet_files_are_read_by_pandas(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(b"")
+    frame = pandas.DataFrame({"a": X[:, 0], "price": Y, "b": X[:, 1]})
+    monkeypatch.setattr(pandas, "read_parquet", lambda file: frame if file == path else None)
+    assert ov.Samples(path, target="price") == ov.Samples(X[:, :2], Y)
+
+
+def test_messages_name_columns_of_the_whole_table() -> None:
+    """The target is a column before the one that is at fault."""
+    frame = pandas.DataFrame({"kind": Y, "a": X[:, 0], "b": X[:, 1]})
+    frame.loc[7, "b"] = np.nan
+    with pytest.raises(ov.InputError, match=r"^source: row 7, column 'b' is nan"):
+        ov.Samples(frame, target="kind")
+    with pytest.raises(ov.InputError, match=r"^source: row 7, column 2 \(counted from 0\) is nan"):
+        ov.Samples(frame.to_numpy(), target=0)
+    with pytest.warns(UserWarning, match=r"^target: column 'copy' has a correlation of -1 with the labels"):
+        ov.Samples(pandas.DataFrame({"kind": Y, "a": X[:, 0], "copy": -Y}), target="kind")
+
+
+def test_whole_numbers_that_are_quantities() -> None:
+    """Grades of which few occur seldom are told to be passed as floats."""
+    grades = np.repeat([3, 4, 5, 9], [20, 20, 18, 2])
+    with pytest.raises(ov.InputError, match=r"class 9 has 2 rows.*pass them as floats \(`learn --regression`\)"):
+        ov.Samples(X, grades)
+    assert ov.Samples(X, quantities(grades)).classes == ()
+    with pytest.raises(ov.InputError, match=r"^regression: the labels are of object, expected numbers"):
+        quantities(np.array(["good", None], object))
 
 
 def test_a_column_that_codes_the_classes_is_worth_a_warning() -> None:

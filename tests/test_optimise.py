@@ -9,6 +9,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import overlaps as ov
+from overlaps.plan import objectives
 from overlaps.plan.linear_mean import LinearMean
 from overlaps.plan.objectives import ExactMean, InfiniteSize, objective, with_rate
 from overlaps.plan.search import best_constant, best_values, knot_times
@@ -223,6 +224,50 @@ def test_labelled_rows() -> None:
         ov.optimise(
             replace(problem, student=ov.Committee(2)), ov.draw(replace(problem, student=ov.Committee(2)), 61), 1.0
         )
+
+
+def few_columns(**algorithm: float) -> tuple[ov.Problem, ov.Start]:
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((200, 4))
+    data = ov.Samples(rows, rows @ [1.0, 2.0, 3.0, 4.0] + rng.standard_normal(200))
+    problem = ov.Problem(data=data, student=LINEAR, algorithm=ov.OnlineSGD(0.1, **algorithm))
+    return problem, ov.draw(problem, 4, scale=0.0)
+
+
+@pytest.mark.parametrize("algorithm", [{"momentum": 0.9}, {"memory": 1.0, "decay": 0.1, "batch": 2}])
+def test_remembered_gradients_at_four_columns(algorithm: dict[str, float]) -> None:
+    """What the plan states is the exact mean of `solve`, where infinite size is far off; and training saves as much."""
+    problem, start = few_columns(**algorithm)
+    plan = ov.optimise(problem, start, 20.0, knots=5, progress=False)
+    assert plan.theory == "exact mean at size 4"
+    for p, stated in ((plan.problem, plan.error), (plan.compared, plan.baseline)):
+        assert ov.solve(p, start, [plan.time], system="exact-mean").data["error"].item() == pytest.approx(stated)
+    assert 0 < plan.gain < 1
+    found = ov.sample(plan.problem, start, [plan.time], runs=300, seed=0, progress=False).data["error"]
+    # five standard errors, chance 6e-7
+    assert abs(found.mean() - plan.error) < 5 * found.std() / np.sqrt(300)
+    limit = InfiniteSize(plan.compared, start, 20.0)
+    if "momentum" in algorithm:
+        assert abs(limit.excess(plan.compared) + limit.floor - plan.baseline) > 0.1 * (plan.baseline - plan.floor)
+
+
+def test_slopes_of_remembered_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Against differences of all steps; a long recursion is searched in the limit, and what is stated stays exact."""
+    problem, start = few_columns(momentum=0.8)
+    judge, times, rates = (
+        objective(problem, start, 3.0),
+        np.array([0.0, 0.4, 1.6, 3.0]),
+        np.array([0.1, 0.05, 0.07, 0.02]),
+    )
+    error, slopes = judge.slopes(times, rates)
+    assert error == pytest.approx(judge.excess(with_rate(problem, ov.Schedule(times, rates))), rel=0.02)  # merged
+    steps = np.exp(1e-4 * np.eye(4))
+    differences = [(judge.slopes(times, rates * x)[0] - judge.slopes(times, rates / x)[0]) / 2e-4 for x in steps]
+    assert slopes == pytest.approx(differences, rel=1e-4, abs=1e-6)
+    monkeypatch.setattr(objectives, "LONG", 0)
+    assert judge.slopes(times, rates)[0] == pytest.approx(InfiniteSize(problem, start, 3.0).slopes(times, rates)[0])
+    plan = ov.optimise(problem, start, 3.0, knots=2, progress=False)
+    assert ov.solve(plan.problem, start, [3.0]).data["error"].item() == pytest.approx(plan.error)
 
 
 def test_merged_levels_have_nearly_the_same_mean() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,6 +18,7 @@ from notebooks import shown
 from overlaps.pages.report import read
 from overlaps.pages.report.document import write
 from overlaps.plan.diverging_runs import diverged, errors_of_runs
+from overlaps.plan.optimise import PlanCheck
 from overlaps.plan.rows_task import Estimates, RowsTask
 from overlaps.plan.trust import one_pass
 
@@ -137,6 +140,33 @@ def test_forecast_of_digits(forecast_of_digits: Any, tmp_path: Path) -> None:
     assert table["samples"][-1] == 1797 and np.isfinite(table["error_plan"]).all()
 
 
+def test_what_is_promised_is_what_trainings_save(forecast_of_digits: Any) -> None:
+    """A plan that saves another share in training is not promised; numbers have errors, by a bootstrap over rows."""
+    found = forecast_of_digits
+    assert 0.02 < found.gain_error < 0.1 and 0 < found.check.gain_error < 0.03
+    assert found.guess == pytest.approx(np.mean(found.data.targets**2) / 2)
+    assert "always guessing the mean of the labels has 0.5\n" in repr(found) and "although" not in repr(found)
+    assert 0.5 * found.floor_error < found.more_error < 2 * found.floor_error
+    assert all(0.5 * found.floor_error < error < 2 * found.floor_error for error in found.ridge_errors)
+    check = replace(found.check, planned=found.check.compared)
+    other = replace(found, check=check)
+    assert other.trust.trusted and other.gain is None
+    assert "not promised, since trainings do not save the 43% of theory; in 200 trainings on the rows 0%" in repr(other)
+    assert "does no better" in repr(replace(found, guess=0.1))
+    heavy = replace(found, trust=replace(found.trust, fourth=2 * found.trust.gaussian))
+    assert "although rows are bright and dark" in repr(heavy)
+
+
+def test_error_of_a_gain_is_its_spread() -> None:
+    """Standard error of the share saved, against many repetitions of as many runs."""
+    rng = np.random.default_rng(0)
+    planned, compared = 1.5 + 0.1 * rng.standard_normal((2000, 20)), 2.0 + 0.3 * rng.standard_normal((2000, 20))
+    plan: Any = SimpleNamespace(floor=1.0)
+    checks = [PlanCheck(plan, a, b) for a, b in zip(planned, compared, strict=True)]
+    spread = np.std([check.gain for check in checks])
+    assert np.mean([check.gain_error for check in checks]) == pytest.approx(spread, rel=0.1)
+
+
 def test_the_plan_is_ready_for_training(forecast_of_digits: Any) -> None:
     plan = forecast_of_digits.plan
     result = ov.train(plan.problem, plan.start, [plan.time], runs=4, seed=3, progress=False)
@@ -252,3 +282,21 @@ def test_learn_from_a_file(tmp_path: Path, monkeypatch: Any, capsys: Any) -> Non
     )
     assert code == 2 and "target: expected the name of one column, got 'cost'" in err
     assert not (tmp_path / "no").exists()
+
+
+def test_grades_are_quantities(tmp_path: Path, monkeypatch: Any, capsys: Any) -> None:
+    """Whole numbers of few values, one of them rare, are learned as numbers where that is said."""
+    rows = np.random.default_rng(0).standard_normal((200, 4))
+    grades = np.clip(np.round(6 + rows @ [1.0, 0.5, 0.0, 0.0]), 3, 9)
+    path = tmp_path / "quality.csv"
+    np.savetxt(path, np.column_stack([rows, grades]), "%.6g", ",", header="a,b,c,d,quality", comments="")
+    arguments = "learn", str(path), "--target", "quality", "--out", str(tmp_path / "out")
+    code, _, err = command(monkeypatch, capsys, *arguments)
+    assert code == 2 and "pass them as floats (`learn --regression`)" in err
+
+    def labels(data: ov.Samples, **options: Any) -> None:
+        raise ov.InputError(f"seen: {data.labels!r}")
+
+    monkeypatch.setattr("overlaps.plan.forecast.forecast", labels)
+    code, _, err = command(monkeypatch, capsys, *arguments, "--regression")
+    assert "seen: Labels(200 real ones, 3 to 9)" in err

@@ -192,7 +192,7 @@ def spectrum(
 
 @app.command()
 def learn(
-    file: Annotated[Path, typer.Argument(help="Your rows, samples x columns: .csv, .npy or .npz.")],
+    file: Annotated[Path, typer.Argument(help="Your rows, samples x columns: .csv, .npy, .npz or .parquet.")],
     target: Annotated[str, typer.Option(help="Column of the labels: its name or number; of .npz the array's name.")],
     out: Annotated[Path, typer.Option(help="Folder for picture, table, numbers and summary; it must not exist.")],
     samples: Annotated[int | None, typer.Option(help="Samples a training sees; as many as rows by default.")] = None,
@@ -204,9 +204,13 @@ def learn(
     ] = None,
     units: Annotated[int | None, typer.Option(min=1, help="Of classes: hidden units of a two-layer network.")] = None,
     activation: Annotated[str | None, typer.Option(help="Of its units: erf by default, or relu, tanh, ...")] = None,
+    regression: Annotated[
+        bool, typer.Option("--regression", help="Labels are quantities, though whole numbers of few values.")
+    ] = False,
 ) -> None:
     """Predict SGD on your labelled rows: learning curve, best rate and schedule, and how far to trust it."""
     from ..data import Samples
+    from ..data.labels import quantities, split
     from ..interface.checks import new_folder
     from ..interface.errors import InputError
     from ..network.architectures import Committee
@@ -215,7 +219,12 @@ def learn(
     if out.exists():
         new_folder("out", out)  # refused before a large file is read, and made only once there is something to keep
     column = int(target) if target.lstrip("-").isdigit() else target
-    data: Any = Samples(file, target=column, standardise=standardise)
+    data: Any
+    if regression:
+        features, labels, _ = split(file, None, column)
+        data = Samples(features, quantities(labels), standardise=standardise)
+    else:
+        data = Samples(file, target=column, standardise=standardise)
     if activation is not None and units is None:
         raise InputError("activation: it is that of a network; say how many units it has")
     student = None if units is None else Committee(units, "erf" if activation is None else activation)

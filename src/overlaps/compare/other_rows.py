@@ -50,6 +50,12 @@ class OtherRows:
             return None
         if theory.scale != "macro":
             raise InputError("theory: runs on other rows differ by chance, of which they say nothing; use solve")
+        if theory.problem is not None and theory.problem.classifies_rows:
+            raise InputError(
+                "theory: it was solved for other rows than those of the runs, and theory of classes does not say what "
+                "other rows would give; train on the rows of the theory, or test on rows held out by MultiPass(rate, "
+                "samples=...)"
+            )
         if "resamples" not in theory.data.attrs:
             raise InputError(
                 "theory: it was solved for other rows than those of the runs; solve it with resamples=30, which states "

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ..interface.checks import has_masked
 from ..interface.errors import InputError
-from .table import Source, beginning, is_frame, numbers, parquet, source_path, stored, unread
+from .table import Source, beginning, check_finite, is_frame, numbers, parquet, source_path, stored, unread
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,18 @@ class Columns:
         return np.asarray(self.table.iloc[:, place] if is_frame(self.table) else self.table[:, place])
 
     def without(self, place: int) -> NDArray[np.generic]:
-        """All columns but one, as numbers."""
+        """All columns but one, as numbers; what is not finite is refused under its place in the whole table."""
         kept = [i for i in range(len(self)) if i != place]
-        return numbers(self.table.iloc[:, kept] if is_frame(self.table) else self.table[:, kept], "a table")
+        table = numbers(self.table.iloc[:, kept] if is_frame(self.table) else self.table[:, kept], "a table")
+        check_finite(table, self.words(place))
+        return table
+
+    def words(self, place: int) -> tuple[str, ...]:
+        """How messages call all columns but one: by name, or by their place in the whole table."""
+        names = self.names or [f"{i} (counted from 0)" for i in range(len(self))]
+        return tuple(
+            f"column {name!r}" if self.names else f"column {name}" for name in names[:place] + names[place + 1 :]
+        )
 
 
 def columns_of(source: Source) -> Columns:

@@ -16,7 +16,7 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -60,17 +60,28 @@ class Labels:
         return f"Labels({self.values.size} rows of {count} classes: {', '.join(words)})"
 
 
-def split(source: Source, y: ArrayLike | str | None, target: str | int | None) -> tuple[Source, NDArray[Any] | None]:
-    """Features and labels as they were given: labels from `y`, or from the column `target` of the source."""
+class Split(NamedTuple):
+    """Features and labels as they were given.
+
+    columns: how messages call the columns of the features where they were beside the labels; empty otherwise.
+    """
+
+    features: Source
+    labels: NDArray[Any] | None
+    columns: tuple[str, ...] = ()
+
+
+def split(source: Source, y: ArrayLike | str | None, target: str | int | None) -> Split:
+    """Features and labels: labels from `y`, or from the column `target` of the source."""
     if target is None:
-        return source, None if y is None else _given(y)
+        return Split(source, None if y is None else _given(y))
     if y is not None:
         raise InputError("target: y gives the labels already; give a column of the table or labels, not both")
     if isinstance(target, (bool, np.bool_)) or not isinstance(target, (str, int, np.integer)):
         raise InputError(f"target: expected the name or the number of a column, got {shown(target)}")
     path = source_path(source)
     if path is not None and path.suffix.lower() == ".npz" and isinstance(target, str):
-        return _from_archive(path, target)
+        return Split(*_from_archive(path, target))
     columns = columns_of(source)
     if isinstance(target, str):
         if columns.names is None:
@@ -88,7 +99,7 @@ def split(source: Source, y: ArrayLike | str | None, target: str | int | None) -
         place %= len(columns)
     if len(columns) == 1:
         raise InputError("target: the table has one column, which leaves none to learn from")
-    return columns.without(place), columns.column(place)
+    return Split(columns.without(place), columns.column(place), columns.words(place))
 
 
 def _given(y: Any) -> NDArray[Any]:
@@ -120,6 +131,14 @@ def _from_archive(path: Path, target: str) -> tuple[Source, NDArray[Any]]:
     labels = stored(path, target)
     rest = stored(path, leave=target)
     return numbers(rest, str(path)), _given(labels)
+
+
+def quantities(labels: NDArray[Any] | None) -> Array:
+    """Labels that are numbers as floats, of which none is the number of a class; text is refused."""
+    if labels is None or labels.dtype.kind not in "biuf":
+        kind = "missing" if labels is None else f"of {labels.dtype.name}"
+        raise InputError(f"regression: the labels are {kind}, expected numbers; leave it out for classes")
+    return labels.astype(float)
 
 
 def encoded(labels: NDArray[Any]) -> Labels:
@@ -164,6 +183,7 @@ def _classes(labels: NDArray[Any]) -> Labels:
         some = int(counts[rare])
         raise InputError(
             f"y: class {names[rare]} has {some} row{'s' * (some > 1)}, expected at least {FEWEST} of each class"
+            + "; if these are quantities, pass them as floats (`learn --regression`)" * (labels.dtype.kind in "iu")
         )
     numbers = np.searchsorted(names, labels.astype(names.dtype)).astype(float)
     return Labels(2 * numbers - 1 if names.size == 2 else numbers, tuple(names.tolist()))

@@ -23,11 +23,15 @@ FIRST = 200  # rows that are tried before all are read
 COLLINEAR = 0.9999  # correlation of a column with the labels
 
 
-def warn_of_rows(source: Source, labels: Array, standardise: bool, level: int) -> None:
+def warn_of_rows(source: Source, labels: Array, standardise: bool, level: int, columns: tuple[str, ...] = ()) -> None:
     """Warn of scales, of a target among the features and of repeated rows; `level` as for `warnings.warn`.
 
-    labels: (rows,), not constant.
+    labels: (rows,), not constant. columns: how messages call each column, by its number if empty.
     """
+
+    def called(column: int) -> str:
+        return columns[column] if columns else f"column {column} (counted from 0)"
+
     codes: list[dict[float, float] | None] = []
     low = high = shift = np.empty(0)
     sums = squares = products = np.empty(0)
@@ -58,7 +62,7 @@ def warn_of_rows(source: Source, labels: Array, standardise: bool, level: int) -
     worst = int(np.argmax(np.abs(correlation)))
     if abs(correlation[worst]) > COLLINEAR:
         warnings.warn(
-            f"target: column {worst} (counted from 0) has a correlation of {correlation[worst]:.6g} with the labels; "
+            f"target: {called(worst)} has a correlation of {correlation[worst]:.6g} with the labels; "
             "if it is the target, or made of it, leave it out of the features",
             stacklevel=level + 1,
         )
@@ -68,7 +72,7 @@ def warn_of_rows(source: Source, labels: Array, standardise: bool, level: int) -
         decided = several.index(True) if any(several) else None
         if decided is not None:
             warnings.warn(
-                f"target: column {decided} (counted from 0) determines the labels: each of its values belongs to one "
+                f"target: {called(decided)} determines the labels: each of its values belongs to one "
                 "of them alone; if it is the target, or made of it, leave it out of the features",
                 stacklevel=level + 1,
             )

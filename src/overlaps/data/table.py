@@ -93,9 +93,18 @@ def source_path(source: Source) -> Path | None:
     return Path(source) if isinstance(source, (str, os.PathLike)) else None
 
 
-def _unusable(block: Array, first: int) -> InputError:
+def check_finite(table: NDArray[np.generic], columns: tuple[str, ...]) -> None:
+    """Refuse a table with what is not finite, or too large, by the words for its column."""
+    for first, part in zip(range(0, len(table), _height(table.shape[1])), _slices(table), strict=True):
+        with np.errstate(over="ignore"):
+            block = part.astype(np.float64, copy=False)
+        if not np.all(np.abs(block) <= LARGEST):
+            raise _unusable(block, first, columns)
+
+
+def _unusable(block: Array, first: int, columns: tuple[str, ...] = ()) -> InputError:
     r, c = np.argwhere(~(np.abs(block) <= LARGEST))[0]
-    where = f"row {first + r}, column {c} (counted from 0)"
+    where = f"row {first + r}, {columns[c] if columns else f'column {c} (counted from 0)'}"
     if np.isfinite(block[r, c]):
         return InputError(f"source: {block[r, c]:.3g} in {where} overflows when squared; divide all data by a constant")
     return InputError(

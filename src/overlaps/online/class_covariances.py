@@ -54,6 +54,7 @@ Array = NDArray[np.float64]
 CLASSES = "class-covariances"  # name of this system of equations
 STRIDE = 0.4  # δ of the first solution
 LEFT_OUT = 1e-2  # share of Σ ω² in coordinates whose covariances are kept on the diagonal alone, in the first solution
+SPENT = "allow more of them, a larger error by accuracy, or stop earlier"  # what to do about a budget
 DOUBLINGS = 7  # of the steps, at most
 LEAST_RANK = 32  # with no more coordinates than these, none is left to the diagonal
 LARGEST = 4000  # K r, of which a step takes a minute
@@ -219,7 +220,7 @@ class Steps:
                     here = self._step(end, here)
                     self.budget.course.at(end)
                     if self.budget.exhausted:
-                        raise self._stopped(self.budget.exhausted, "Q")
+                        raise self._stopped(self.budget.exhausted, "Q", SPENT)
             self._keep()
         return self.trajectory()
 
@@ -325,10 +326,10 @@ class Steps:
             levels=None, errors=errors, covariances=C, more=more, cost=cost,
         )  # fmt: skip
 
-    def _stopped(self, reason: str, quantity: str) -> NumericalError:
+    def _stopped(self, reason: str, quantity: str, todo: str = "") -> NumericalError:
         rate = float(self.update.flow(self.t, self.until).P[0])
         return NumericalError(
-            f"macro: {reason} at time {self.t:.6g}; reduce rate (now {rate:g}) or stop earlier",
+            f"macro: {reason} at time {self.t:.6g}; {todo or f'reduce rate (now {rate:g}) or stop earlier'}",
             quantity=quantity,
             time=float(self.t),
             partial=self.trajectory() if self.kept else None,

@@ -3,7 +3,8 @@
 A schedule is linear in time between knots t_k with rates η_k. Two theories give the error:
 
 - `ExactMean`, of a linear student of a linear teacher at a size, or of labelled rows: the exact mean over runs, a
-  recursion that is differentiated by reverse accumulation (see `overlaps.plan.linear_mean`);
+  recursion that is differentiated by reverse accumulation (see `overlaps.plan.linear_mean`), or by differences where
+  the algorithm remembers gradients (`ExactMeanWithVelocity`, see `overlaps.plan.velocity_mean`);
 - `InfiniteSize`, of anything else that `solve` knows: the equation of motion, differentiated by central differences in
   log η_k. A knot acts between its neighbours alone, so the solution starts again from the state at the knot before it.
   With K knots that is about K solutions; an adjoint equation would need as many, since the derivative of the averages
@@ -14,7 +15,7 @@ A trial that grows without bound has an infinite error, and no derivative.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -31,16 +32,11 @@ from ..online.motion import EquationOfMotion
 from ..problem.start import Start
 from ..problem.statement import Problem
 from .linear_mean import LinearMean
+from .velocity_mean import DIFFERENCE, LONG, VelocityMean, with_rate
 
 Array = NDArray[np.float64]
-DIFFERENCE = 1e-3  # of log η, for central differences
 MOST_STEPS = 1e9  # of an exact mean, whose rates are one array
 TOLERANCE = 1e-9  # of the solver between which differences are taken
-
-
-def with_rate(problem: Problem, rate: float | TimeDependent) -> Problem:
-    """The problem at another rate."""
-    return replace(problem, algorithm=replace(problem.algorithm, rate=rate))
 
 
 def objective(problem: Problem, start: Start, time: float) -> ExactMean | InfiniteSize:
@@ -52,7 +48,7 @@ def objective(problem: Problem, start: Start, time: float) -> ExactMean | Infini
             f"time: {time:g} at size {start.size} is {time * (start.size or 0):.1e} steps, each of which has a rate; "
             "use a smaller time or size"
         )
-    return ExactMean(problem, start, time)
+    return (ExactMean if problem.update.rule.rows == 1 else ExactMeanWithVelocity)(problem, start, time)
 
 
 def is_one_pass(problem: Problem) -> bool:
@@ -73,7 +69,6 @@ def is_linear(problem: Problem, start: Start) -> bool:
     return (
         start.size is not None
         and is_one_pass(problem)
-        and problem.update.rule.rows == 1
         and isinstance(student, Committee)
         and not student.train_readout
         and teacher is not None
@@ -163,6 +158,35 @@ class ExactMean:
         at = np.arange(self.steps) / (self.start.size or 1)
         error, slopes = self._searched.slopes(self._factor * np.interp(at, times, rates))
         return error, self._factor * _gathered(at, times, slopes) * rates
+
+
+@dataclass(frozen=True, eq=False)
+class ExactMeanWithVelocity(ExactMean):
+    """The same of an algorithm that remembers gradients: momentum, or a memory of some length."""
+
+    def _velocity(self, problem: Problem) -> VelocityMean:
+        return VelocityMean(self.mean(problem), self._factor)
+
+    def excess(self, problem: Problem) -> float:
+        """Last error without the floor, for this problem with other numbers in its algorithm."""
+        return float(self._velocity(problem).errors(problem.update, np.array([self.steps]))[0])
+
+    def searched(self, problem: Problem) -> float:
+        """The same of merged levels."""
+        mean = VelocityMean(self.mean(problem).merged(), self._factor)
+        return float(mean.errors(problem.update, np.array([self.steps]))[0])
+
+    def curve(self, problem: Problem, times: Array) -> Array:
+        """Error without the floor at times up to the last, (times,), each at the last whole step before it."""
+        assert self.start.size is not None
+        stops = np.floor(times * self.start.size + 1e-9).astype(int)
+        return self._velocity(problem).errors(problem.update, stops)
+
+    def slopes(self, times: Array, rates: Array) -> tuple[float, Array]:
+        """Last error without the floor, of merged levels or of the limit, and its derivatives by log η (knots,)."""
+        if self.steps * self._searched.omega.size > LONG:
+            return InfiniteSize(self.problem, self.start, self.last).slopes(times, rates)
+        return VelocityMean(self._searched, self._factor).slopes(self.problem, times, rates, self.steps)
 
 
 def _gathered(at: Array, times: Array, slopes: Array) -> Array:

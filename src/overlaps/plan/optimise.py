@@ -169,6 +169,15 @@ class PlanCheck:
             return None
         return 1 - (float(self.planned.mean()) - floor) / (float(self.compared.mean()) - floor)
 
+    @property
+    def gain_error(self) -> float:
+        """Standard error of `gain` over runs; infinite where any diverged."""
+        if self.gain is None:
+            return np.inf
+        planned, compared = (float(x.std(ddof=1)) / np.sqrt(x.size) for x in (self.planned, self.compared))
+        above = float(self.compared.mean()) - self.plan.floor
+        return float(np.hypot(planned, (1 - self.gain) * compared) / abs(above))
+
     def __repr__(self) -> str:
         lines = [f"check of the plan by {self.planned.size} runs"]
         for name, predicted, runs in (
@@ -177,7 +186,10 @@ class PlanCheck:
         ):
             lines.append(f"  {name}: predicted {predicted:.4g}, runs {in_words(runs)}")
         if self.gain is not None:
-            lines.append(f"  error above the floor saved: predicted {self.plan.gain:.0%}, runs {self.gain:.0%}")
+            lines.append(
+                f"  error above the floor saved: predicted {self.plan.gain:.0%}, "
+                f"runs {self.gain:.0%} ± {100 * self.gain_error:.2g}%"
+            )
         return "\n".join(lines)
 
 
@@ -233,8 +245,9 @@ def optimise(
         problem. A trial within them that diverges is left out.
     progress: whether to show how far it is, in a terminal or a notebook; how long it takes at most, not how long.
 
-    The error is the exact mean over runs for linear networks where the start has a size, and that of infinite size
-    otherwise; a schedule of a committee is a local optimum.
+    The error is the exact mean over runs for linear networks where the start has a size, with momentum or memory too,
+    and that of infinite size otherwise; a schedule of a committee is a local optimum. The batch and the decay are one
+    number each, since `OnlineSGD` takes no others: their best values may be sought beside a schedule of the rate.
     """
     check(problem, start)
     if not is_one_pass(problem):

@@ -49,7 +49,7 @@ from ..trajectory.scales import solve
 from .diverging_runs import diverged, in_words
 from .optimise import PlanCheck, TrainingPlan, optimise
 from .rows_task import Estimates, RowsTask, spread
-from .trust import Trust, measure_trust
+from .trust import LARGEST, SURE, Trust, measure_trust
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,6 +60,8 @@ POINTS = 60  # of a learning curve
 RUNS = 8, 200  # of each training, of large sets and of small ones
 EPOCHS, PASSES = 40, 5e8  # until which many passes are followed: epochs, and steps × columns
 WORK = 1e8  # steps × columns of the trainings at one rate
+NEAR = 0.01  # of the least test error of many passes, which epochs have
+RESAMPLES_OF_PASSES, CHEAP = 10, 2e9  # for their errors, if so many times rows × columns² are no more than this
 MORE = 10  # times the samples, of what more data would bring
 BAND = 2.0  # standard deviations
 WIDTH = 1000.0  # the best constant rate divided by this is the smallest of a schedule
@@ -82,6 +84,9 @@ class RowsForecast:
     passes: theory of many passes over four fifths of the rows at the best constant rate, tested on the others.
     more: predicted error of fresh rows with ten times the samples and the best schedule for them.
     ridge: error of ridge regression with its best decay, on as many rows as samples and on ten times as many.
+    guess: error of always guessing the mean of the labels.
+    gain_error, more_error, ridge_errors: standard errors of the gain that theory foretells, of `more` and of `ridge`,
+        by a bootstrap over rows.
     """
 
     data: Samples
@@ -95,6 +100,10 @@ class RowsForecast:
     passes: Trajectory
     more: float
     ridge: tuple[float, float]
+    guess: float
+    gain_error: float
+    more_error: float
+    ridge_errors: tuple[float, float]
 
     @property
     def epochs(self) -> float:
@@ -103,8 +112,17 @@ class RowsForecast:
 
     @property
     def gain(self) -> float | None:
-        """Share of the error above the floor that the schedule is promised to save; None where theory has no trust."""
-        return self.plan.gain if self.trust.trusted else None
+        """Share of the error above the floor that the schedule is promised to save.
+
+        None where theory has no trust, or where trainings save another share: by more than a tenth and 2.5 standard
+        errors. Where the floor is most of the error, theory may be right about it and wrong about what is above.
+        """
+        return self.plan.gain if self.trust.trusted and not self._saves_otherwise else None
+
+    @property
+    def _saves_otherwise(self) -> bool:
+        trained = self.check.gain
+        return trained is None or abs(trained - self.plan.gain) > LARGEST + SURE * self.check.gain_error
 
     def __repr__(self) -> str:
         c, rows = self.curves, len(self.data.rows)
@@ -115,7 +133,8 @@ class RowsForecast:
             f"forecast for {self.data!r}",
             f"  {rows} rows, {omega.size} directions, of which {share:.3g} carry the variance; a linear map tells "
             f"{float(c['explained'].sum()):.0%} of the labels' variance",
-            f"  floor: no linear map of fresh rows goes below error {self.floor:.4g} ± {self.floor_error:.1g}",
+            f"  floor: no linear map of fresh rows goes below error {self.floor:.4g} ± {self.floor_error:.1g}; always "
+            f"guessing the mean of the labels has {self.guess:.4g}{self._no_better}",
             f"  one pass over {self.samples} samples; error of fresh rows ± two standard deviations:",
             "    samples         " + "".join(f"{x:>17}" for x in c["sample"].values[some]),
         ]
@@ -125,13 +144,14 @@ class RowsForecast:
                 f"{v:.4g} ± {h - v:.2g}" if np.isfinite(h) else f"{v:.4g}, no bound"
                 for v, h in zip(value, high, strict=True)
             )
-            lines.append(f"    {words:<16}" + "".join(f"{cell:>17}" for cell in cells))
+            lines.append(f"    {words:<16}" + "".join(f" {cell:>16}" for cell in cells))
         lines.append("    its rate        " + "".join(f"{x:>17.3g}" for x in c["rate_plan"].values[some]))
         lines += [
             f"    {self.saved}",
             f"  {self._many_passes}",
-            f"  with {MORE} times the samples: error {self.more:.4g} in one pass with their best schedule, "
-            f"{self.ridge[1]:.4g} by the best ridge regression ({self.ridge[0]:.4g} with these)",
+            f"  with {MORE} times the samples: error {self.more:.4g} ± {self.more_error:.1g} in one pass with their "
+            f"best schedule, {self.ridge[1]:.4g} ± {self.ridge_errors[1]:.1g} by the best ridge regression "
+            f"({self.ridge[0]:.4g} ± {self.ridge_errors[0]:.1g} with these)",
             *(f"  {line}" for line in repr(self.trust).splitlines()),
         ]
         return "\n".join(lines)
@@ -142,21 +162,36 @@ class RowsForecast:
         check, ends = self.check, [in_words(x) for x in self._trained]
         told = "what it saves is not promised, since theory is not to be trusted here"
         if self.gain is not None:
-            told = f"it saves {self.gain:.0%} of the error above the floor"
+            told = f"it saves {self.gain:.0%} ± {100 * self.gain_error:.2g}% of the error above the floor"
+        elif self.trust.trusted:
+            told = f"what it saves is not promised, since trainings do not save the {self.plan.gain:.0%} of theory"
         trained = f"in {check.planned.size} trainings on the rows"
         if check.gain is not None:
-            trained += f" {check.gain:.0%}"
+            trained += f" {check.gain:.0%} ± {100 * check.gain_error:.2g}%"
         foretold = f"(predicted {self.plan.error:.4g}) against {ends[1]} ({self.plan.baseline:.4g})"
         return f"{told}; {trained}: {ends[0]} {foretold}"
+
+    @property
+    def _no_better(self) -> str:
+        """In words, that one pass is no better on fresh rows than a guess; empty where it is."""
+        ends = [float(self.curves[f"error_{name}"][-1]) for name in ("constant", "plan")]
+        return "" if min(ends) < self.guess else ", and one pass over these samples does no better"
 
     @property
     def _many_passes(self) -> str:
         epochs, error = self.passes.data["epoch"].values, self.passes.data["error"].values[0]
         told = f"many passes over {_trained_rows(self.data)} rows at rate {self.plan.best_constant:.3g}: the test error"
-        last = f"{error[-1]:.4g} after {epochs[-1]:.3g} epochs"
+        bars = [""] * error.size
+        if "error_standard_error" in self.passes.data:
+            bars = [f" ± {x:.1g}" for x in self.passes.data["error_standard_error"].values[0]]
+        last = f"{error[-1]:.4g}{bars[-1]} after {epochs[-1]:.3g} epochs"
         if not np.isfinite(self.epochs):
             return f"{told} still falls, to {last}"
-        return f"{told} is least, {error.min():.4g}, after {self.epochs:.3g} epochs; it is {last}"
+        least, near = int(error.argmin()), epochs[error < (1 + NEAR) * error.min()]
+        return (
+            f"{told} is least, {error[least]:.4g}{bars[least]}, after {self.epochs:.3g} epochs, and within {NEAR:.0%} "
+            f"of it from {near[0]:.2g} to {near[-1]:.2g}; it is {last}"
+        )
 
     @property
     def _trained(self) -> tuple[Array, Array]:
@@ -261,14 +296,20 @@ class RowsForecast:
             "best_constant_rate": self.plan.best_constant,
             "error_constant": float(self.curves["error_constant"][-1]),
             "error_plan": float(self.curves["error_plan"][-1]),
+            "error_of_a_constant_guess": self.guess,
             "gain_predicted": self.gain,
+            "gain_predicted_standard_error": self.gain_error if np.isfinite(self.gain_error) else None,
             "gain_trained": self.check.gain,
+            "gain_trained_standard_error": None if self.check.gain is None else self.check.gain_error,
             "diverged": {"trainings": self.check.planned.size, "planned": lost[0], "constant": lost[1]},
             "schedule": {"samples": (self.plan.times * self.data.size).tolist(), "rates": self.plan.rates.tolist()},
             "epochs_before_overfitting": self.epochs if np.isfinite(self.epochs) else None,
             f"error_{MORE}_times_the_samples": self.more,
+            f"error_{MORE}_times_the_samples_standard_error": self.more_error if np.isfinite(self.more_error) else None,
             "ridge": self.ridge[0],
+            "ridge_standard_error": self.ridge_errors[0],
             f"ridge_{MORE}_times_the_samples": self.ridge[1],
+            f"ridge_{MORE}_times_the_samples_standard_error": self.ridge_errors[1],
             "trusted": trust.trusted,
             "within": trust.within(trust.best) if trust.trusted else None,
             "verdict": trust.words,
@@ -340,25 +381,53 @@ def forecast_rows(data: Samples, samples: int | None, runs: int | None, seed: in
         shown.update()
         passes = _many_passes(problem, data, start, best)
         shown.update()
-        curves, floor_error = _curves(estimates, plan, samples, _spread(trust), check, seed)
+        tasks: list[RowsTask] = estimates.resampled(RESAMPLED, seed)
+        curves = _curves(estimates, plan, samples, _spread(trust), check, seed, tasks)
         shown.update()
     fresh = estimates.fresh
-    more = float(fresh.errors(_rates(later, MORE * samples, N))[-1])
+    rates = _rates(later, MORE * samples, N)
+    more, more_error = float(fresh.errors(rates)[-1]), spread(np.array([task.last_error(rates) for task in tasks]))
+    (few, few_error), (many, many_error) = (_ridge(fresh, tasks, n) for n in (samples, MORE * samples))
     return RowsForecast(
-        data, samples, plan, check, trust, curves, fresh.noise / 2, floor_error, passes, more, _ridge(fresh, samples)
+        data,
+        samples,
+        plan,
+        check,
+        trust,
+        curves,
+        fresh.noise / 2,
+        float(np.std([task.noise / 2 for task in tasks], ddof=1)),
+        passes,
+        more,
+        (few, many),
+        float(np.mean(estimates.targets**2)) / 2,
+        _gain_error(plan, tasks, samples),
+        float(more_error),
+        (few_error, many_error),
     )
 
 
-def _ridge(task: RowsTask, samples: int) -> tuple[float, float]:
-    """Error of ridge regression on fresh rows at its best decay, for the samples and for ten times as many."""
-    live = task.omega > 0
-    lam, signal = task.omega[live], (task.omega * task.signal)[live]
-    decays = np.geomspace(1e-5, 1e2, 60) * float(lam.max())
-    few, many = (
-        min(equivalent_error(lam, signal, task.noise, n, decay) for decay in decays.tolist())
-        for n in (samples, MORE * samples)
-    )
-    return few, many
+def _gain_error(plan: TrainingPlan, tasks: list[RowsTask], samples: int) -> float:
+    """Standard error of the gain of a plan, by tasks of resampled rows."""
+    rates = _rates(plan, samples, plan.problem.data.eigenvalues.size), np.full(samples, plan.best_constant)
+    planned, constant = (np.array([task.last_error(x) - task.noise / 2 for task in tasks]) for x in rates)
+    with np.errstate(invalid="ignore"):
+        return float(spread(planned / constant))
+
+
+def _ridge(fresh: RowsTask, tasks: list[RowsTask], samples: int) -> tuple[float, float]:
+    """Error of ridge regression on fresh rows at its best decay, and its standard error by tasks of resampled rows."""
+
+    def error(task: RowsTask, decay: float) -> float:
+        live = task.omega > 0
+        lam, signal = task.omega[live], (task.omega * task.signal)[live]
+        return equivalent_error(lam, signal, task.noise, samples, decay)
+
+    decays = (np.geomspace(1e-5, 1e2, 60) * float(fresh.omega.max())).tolist()
+    errors = [error(fresh, decay) for decay in decays]
+    best = int(np.argmin(errors))
+    # at the best decay the error does not change with it to first order
+    return errors[best], float(np.std([error(task, decays[best]) for task in tasks], ddof=1))
 
 
 def _trained_rows(data: Samples) -> int:
@@ -371,7 +440,13 @@ def _many_passes(problem: Problem, data: Samples, start: Start, rate: float) -> 
     N, trained = data.size, _trained_rows(data)
     epochs = min(EPOCHS, PASSES / (trained * N))
     times = np.concatenate([[0.0], np.geomspace(0.05, epochs, POINTS)]) * trained / N
-    return solve(replace(problem, algorithm=MultiPass(rate, samples=trained)), start, times)
+    cheap = RESAMPLES_OF_PASSES * len(data.rows) * N**2 < CHEAP
+    return solve(
+        replace(problem, algorithm=MultiPass(rate, samples=trained)),
+        start,
+        times,
+        resamples=RESAMPLES_OF_PASSES if cheap else None,
+    )
 
 
 def _middle_rate(data: Samples) -> float:
@@ -392,12 +467,17 @@ def _spread(trust: Trust) -> float:
 
 
 def _curves(
-    estimates: Estimates, plan: TrainingPlan, samples: int, constant: float, check: PlanCheck, seed: int
-) -> tuple[xr.Dataset, float]:
-    """Learning curves of fresh rows with their bands, and the standard error of the floor."""
+    estimates: Estimates,
+    plan: TrainingPlan,
+    samples: int,
+    constant: float,
+    check: PlanCheck,
+    seed: int,
+    tasks: list[RowsTask],
+) -> xr.Dataset:
+    """Learning curves of fresh rows with their bands; tasks are of resampled rows."""
     fresh, N = estimates.fresh, estimates.omega.size
     at = np.unique(np.concatenate([[0], np.geomspace(max(1, N / 10), samples, POINTS).round()]).astype(int))
-    tasks: list[RowsTask] = estimates.resampled(RESAMPLED, seed)
     values: dict[str, Any] = {}
     planned = np.inf if diverged(check.planned) else float(check.planned.std(ddof=1) / check.planned.mean())
     single = {"constant": constant, "plan": planned}
@@ -419,5 +499,4 @@ def _curves(
     order = np.argsort(-estimates.omega, kind="stable")
     values["eigenvalue"] = ("level", estimates.omega[order])
     values["explained"] = ("level", (fresh.omega * fresh.signal)[order] / variance)
-    data = xr.Dataset(values, {"sample": at, "time": ("sample", at / N, {"units": SAMPLES})}, {"seed": seed})
-    return data, float(np.std([task.noise / 2 for task in tasks], ddof=1))
+    return xr.Dataset(values, {"sample": at, "time": ("sample", at / N, {"units": SAMPLES})}, {"seed": seed})

@@ -60,6 +60,10 @@ class RowsTask:
         mean = self.mean.merged() if self.omega.size > MANY else self.mean
         return mean.curve(rates) + self.noise / 2
 
+    def last_error(self, rates: Array) -> float:
+        """The last of them by merged levels, noise included."""
+        return self.mean.merged()(rates) + self.noise / 2
+
 
 def spread(values: Array) -> Array:
     """Standard deviation over resamples, the first axis; infinite where any of them overflows."""

@@ -181,6 +181,8 @@ class Trust:
 
     def __repr__(self) -> str:
         lines = [f"verdict: {self.words}"]
+        if self.trusted and self.fourth > UNUSUAL * self.gaussian:
+            lines.append(f"  although {self.shape}")
         for rate, predicted, trained, error, lost in zip(
             self.rates, self.predicted[:, -1], self.trained[:, -1], self.errors[:, -1], self.diverged, strict=True
         ):

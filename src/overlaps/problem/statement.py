@@ -148,6 +148,11 @@ class Problem:
                 )
             check_gradient(law, self.student.units, self.teacher_units, self.student.train_readout, labels)
             return
+        if self.teacher is None and len(labels) == 1 and self.data.components.weights.size > 1:
+            raise InputError(
+                f"labels: all components have the label {labels[0]:g}, so there is nothing to learn; give them labels "
+                "that differ, or a teacher"
+            )
         if isinstance(law, CrossEntropy) != isinstance(self.student, Softmax):
             raise InputError(
                 f"loss: cross-entropy and Softmax go together, got the {self.loss} loss with {self.student!r}; use "
@@ -177,8 +182,11 @@ class Problem:
         elif isinstance(law, OutputLoss):
             wrong = law.unknown_label(labels)
             if wrong is not None:
+                todo, count = "renumber them", len(set(labels))
+                if count > 2:
+                    todo = f"more than two classes are learned by loss='cross-entropy' with Softmax({count})"
                 raise InputError(
-                    f"labels: expected 0 and 1, or -1 and 1, for the {self.loss} loss, got {wrong:g}; renumber them"
+                    f"labels: expected 0 and 1, or -1 and 1, for the {self.loss} loss, got {wrong:g}; {todo}"
                 )
 
     def _warn_of_decay(self) -> None:

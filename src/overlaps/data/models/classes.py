@@ -81,7 +81,11 @@ class GaussianClasses(Shared):
             if extra is not None:
                 raise InputError(f"{extra}: {self.means} says what they are; leave {extra} out, or give arrays")
         else:
-            put("means", array("means", self.means, (None, None)))
+            means = array("means", self.means, (None, None))
+            put("means", means)
+            refuse_large(
+                "covariances", len(means), means.shape[1], "use fewer dimensions, or GaussianMixture, which has levels"
+            )
             if self.covariances is None:
                 raise InputError("covariances: expected a matrix for each component, (components, N, N), got none")
             put("covariances", array("covariances", self.covariances, None))

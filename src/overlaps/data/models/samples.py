@@ -44,7 +44,7 @@ from ..class_moments import ClassMoments, class_moments, names_of_rows
 from ..clusters import check_groups, grouped, one_for_each
 from ..covariance import PrincipalAxes, principal_axes, true_or_false
 from ..inputs import Centred, Shared
-from ..labels import Labels, encoded, split
+from ..labels import Labels, Split, encoded, split
 from ..row_checks import warn_of_rows
 from ..row_classes import RowClasses
 from ..spectrum import Spectrum
@@ -120,7 +120,7 @@ class Samples(Shared, Centred):
             )
         object.__setattr__(self, "digest", self._digest)
         if labels is not None:
-            warn_of_rows(self._table[0], labels.values, self.standardise, level=4)
+            warn_of_rows(self._table.features, labels.values, self.standardise, level=4, columns=self._table.columns)
 
     def _check_groups(self) -> None:
         """Refuse groups of what are no classes, or in words that are not known."""
@@ -135,13 +135,13 @@ class Samples(Shared, Centred):
         object.__setattr__(self, "groups", groups)
 
     @cached_property
-    def _table(self) -> tuple[Source, NDArray[Any] | None]:
+    def _table(self) -> Split:
         return split(self.source, self.y, self.target)
 
     @cached_property
     def labels(self) -> Labels | None:
         """Labels of the rows as numbers, before their mean is subtracted; None where there are none."""
-        labels = self._table[1]
+        labels = self._table.labels
         return None if labels is None else encoded(labels)
 
     @property
@@ -156,7 +156,7 @@ class Samples(Shared, Centred):
 
     @cached_property
     def _axes(self) -> PrincipalAxes:
-        return principal_axes(self._table[0], self.centre, self.standardise)
+        return principal_axes(self._table.features, self.centre, self.standardise)
 
     @cached_property
     def _digest(self) -> str:
@@ -208,7 +208,7 @@ class Samples(Shared, Centred):
         digest, axes = hashlib.sha256(), self._axes
         rows = np.empty((axes.count, axes.eigenvalues.size))
         done = 0
-        for block in blocks(self._table[0], digest):
+        for block in blocks(self._table.features, digest):
             end = done + len(block)
             if end > axes.count or block.shape[1] != axes.kept.size:
                 break
@@ -243,8 +243,8 @@ class Samples(Shared, Centred):
             some = ", ".join(str(name) for name in self.classes[:4]) + ", ..." * (len(self.classes) > 4)
             raise InputError(
                 f"y: these are {len(self.classes)} classes ({some}), and a regression on their numbers means nothing; "
-                f"use loss='cross-entropy', in a problem with Softmax({len(self.classes)}), group them into two, for "
-                f"instance by y == {self.classes[0]!r}, or pass quantities as floats"
+                f"use loss='cross-entropy' (`learn --loss cross-entropy`) with Softmax({len(self.classes)}), group "
+                f"them into two, for instance by y == {self.classes[0]!r}, or pass quantities as floats"
             )
         return values - values.mean() if self.centre else values
 
