@@ -120,8 +120,8 @@ def pictures(found: xr.Dataset, moment: int, dark: bool) -> list[Any]:
     _, values, edges, outliers = at(found, moment)
     all_of_them = [found[name].values.ravel() for name in ("eigenvalues", "edges", "outliers")]
     low, high = float(np.nanmin(np.concatenate(all_of_them))), float(np.nanmax(np.concatenate(all_of_them)))
-    while low + (high - low) / 2 > 1.05 * max(values.max(), edges[1], *outliers):
-        high = low + (high - low) / 2  # the axis stays as it is while time moves, until half of it would be empty
+    while low + 0.75 * (high - low) > 1.05 * max(values.max(), edges[1], *outliers):
+        high = low + 0.75 * (high - low)  # the axis stays while time moves, until a quarter of it would be empty
     spectrum = plain(interactive.spectrum(values, edges, outliers, across=(low, high), dark=dark))
     colours = theme(dark).colours
     line = plain(interactive.blank(dark=dark))

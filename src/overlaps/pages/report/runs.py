@@ -77,7 +77,7 @@ def of_run(folder: Path) -> Document:
         answer=[_answer(pair, verdict) for pair, verdict in verdicts.items()],
         figures=figures,
         tables=[*_largest(folder, verdicts), _ends(results)],
-        how=[_sentence(" ".join(repr(r).split())) for r in results.values()],
+        how=[_sentence("; ".join(line.strip() for line in repr(r).splitlines())) for r in results.values()],
         command=f"overlaps run spec.toml --out {folder.name or 'DIR'}",
         versions={name: str(about[name]) for name in PACKAGES if name in about},
         citations=list(dict.fromkeys(paper for r in results.values() for paper in r.citations())),
