@@ -32,6 +32,7 @@ PAGES = {"landing": "index.html", "gallery": "gallery.html"}
 DRAWN = "document.querySelectorAll('.plot .main-svg').length > 0"
 LOADED = "[...document.images].every(i => i.complete || i.getBoundingClientRect().top > innerHeight)"
 END = "Math.max(...[...document.querySelectorAll('.page, main')].map(e => e.getBoundingClientRect().bottom))"
+TABLES = "document.querySelectorAll('main h2')[1].getBoundingClientRect().top"  # below the figures of a report
 SMALL = Explored(size=60, last=100.0)  # so small that the band over runs is seen
 RUN = """
 [data]
@@ -88,12 +89,14 @@ def shown(driver: Any, pages: dict[str, tuple[str, str]]) -> Iterator[tuple[str,
             draw_schedule(driver)
             until(driver, ready, 300)
         driver.execute_script("document.querySelectorAll('main details').forEach(each => { each.open = true; })")
+        top = 0
         if name.endswith("-end"):
             driver.execute_script("scrollTo(0, document.documentElement.scrollHeight)")
+            top = driver.execute_script(f"return {TABLES}")
         time.sleep(1.0)  # until lines have stopped moving
         end = driver.execute_script(f"return {END}")
         picture = Image.open(io.BytesIO(driver.get_screenshot_as_png()))
-        yield name, picture.crop((0, 0, picture.width, min(picture.height, round(end) + 20)))
+        yield name, picture.crop((0, max(round(top), 0), picture.width, min(picture.height, round(end) + 20)))
 
 
 def draw_schedule(driver: Any) -> None:
