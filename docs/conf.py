@@ -40,6 +40,7 @@ html_title = f"overlaps {release}"
 html_copy_source = False
 html_show_sourcelink = False
 html_static_path = ["_static"]
+html_logo = html_favicon = "_static/logo.svg"
 html_css_files = ["site.css"]
 copybutton_exclude = ".linenos, .gp, .go"  # prompts and outputs are not copied
 

@@ -79,6 +79,8 @@ def test_a_run_is_told_as_its_files_tell_it(run: Path) -> None:
     document = read(run)
     verdicts = json.loads((run / "verdict.json").read_text())
     assert [line.split(": ")[0] for line in document.answer] == list(verdicts)
+    assert "chain and training" in document.answer[-1] and "theory" not in document.answer[-1]
+    assert document.verdict not in " ".join(document.answer) and "Meso is the chain" in document.terms
     assert all(verdict["reason"][1:] in line for line, verdict in zip(document.answer, verdicts.values(), strict=True))
     assert Experiment.from_toml(document.spec) == Experiment.from_toml(SPEC)
     ends = next(table for table in document.tables if table.heading == "Error at the end")

@@ -2,7 +2,8 @@
 
 ``{thumbnails} scaling`` shows all figures of a paper, or
 those that its lines name; each leads to its place on the page of all figures. Every figure must be under a topic.
-A thumbnail is the first panel of a figure, for the whole could not be read at its size.
+A thumbnail is the first panel of a figure, for the whole could not be read at its size: the frame of its first axes
+with ticks, labels and title.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from typing import Any
 WIDTH = 460  # pixels of a thumbnail, twice what is shown
 PANEL = 672, 504  # pixels of a panel of a figure (`overlaps.papers.panels`)
 WHITE = 250  # least brightness of a line of pixels between panels
+INKS = 150, 200  # brightness below which a pixel is part of a frame: what compression has left of it
+TITLE, LABELS = 29, 38  # pixels from a frame within which its own title and labels begin
+LINE = 36  # pixels of a line of text at most
 PAGE = "gallery/index"
 TOPICS = "gallery"  # the page whose topics must have every figure
 
@@ -81,9 +85,11 @@ def first_panel(image: Any) -> Any:
     """The upper left panel of a figure, without the title of the whole, which crosses the gap between two columns."""
     import numpy as np
 
-    dark = np.asarray(image.convert("L")) < WHITE
+    grey = np.asarray(image.convert("L"))
+    dark = grey < WHITE
     height, width = dark.shape
     columns, rows = max(round(width / PANEL[0]), 1), max(round(height / PANEL[1]), 1)
+    found = next((box for ink in INKS if (box := frame(grey < ink))), None)
     right, top, bottom = width, 0, height
     if columns > 1:
         right = middle_of_gap(dark[height // 6 : height // rows - 40].any(0), width // columns, 60)
@@ -91,7 +97,38 @@ def first_panel(image: Any) -> Any:
         top = int(crossed[-1]) + 4 if crossed.size else 0
     if rows > 1:
         bottom = middle_of_gap(dark[:, :right].any(1), top + (height - top) // rows, 80)
+    if found is not None:
+        x, y, end, below = found
+        top = max(top, y - reach(dark[:y, x:end].any(1)[::-1], TITLE))
+        bottom = below + reach(dark[below:, x:end].any(1), LABELS)
+        right = max(end + 3, end + reach(dark[y:bottom, end : width // columns + 4].any(0), LABELS))
     return image.crop((0, top, right, bottom))
+
+
+def frame(ink: Any) -> tuple[int, int, int, int] | None:
+    """Left, upper, right and lower end of the first frame within the first panel, if it has one that is seen whole."""
+    import numpy as np
+
+    least, most = PANEL[0] // 2, PANEL[0]
+    open_below = np.vstack([ink, np.zeros_like(ink[:1])])
+    for y in np.flatnonzero(ink[:, :most].sum(1) > least):
+        turns = np.flatnonzero(np.diff(np.concatenate([[0], ink[y].astype(np.int8), [0]])))
+        for left, right in zip(turns[::2], turns[1::2], strict=True):
+            height = int(np.argmin(open_below[y:, left : left + 8], 0).max())  # a tick may stand out to the left
+            if least < right - left < most and left < least and height > PANEL[1] // 2:
+                return int(left), int(y), int(right), int(y) + height
+    return None
+
+
+def reach(filled: Any, within: int) -> int:
+    """How far what belongs to a frame goes: lines of text that begin within so many pixels of it, and some white."""
+    import numpy as np
+
+    turns = np.flatnonzero(np.diff(np.concatenate([[0], filled.astype(np.int8), [0]])))
+    ends = [
+        int(end) for begin, end in zip(turns[::2], turns[1::2], strict=True) if begin < within and end - begin < LINE
+    ]
+    return min(max(ends, default=0) + 3, filled.size)
 
 
 def middle_of_gap(filled: Any, expected: int, reach: int) -> int:

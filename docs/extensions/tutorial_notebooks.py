@@ -1,4 +1,4 @@
-"""Tutorials as notebooks to download, made from their pages when the site is built.
+"""Tutorials, and the ten lines of the landing page, as notebooks to download, made when the site is built.
 
 Text becomes cells of text, examples become cells of code without prompts and outputs; a cell ends where an example
 shows something, so that the notebook shows the same. The pages themselves are run by the tests.
@@ -12,6 +12,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+TEN_LINES = re.compile(r"^## Ten lines\n.*?(?=^## )", re.M | re.S)  # of the landing page
 BLOCK = re.compile(r"^```(\{plot\}|python)\n(.*?)^```$", re.M | re.S)
 OPTION = re.compile(r"^:\w+:.*\n", re.M)
 LINK = re.compile(r"\[([^]]+)\]\((?!https?://)[^)]+\)")
@@ -57,20 +58,33 @@ def notebook(page: str) -> dict[str, Any]:
 
 
 def offer(app: Any, name: str, source: list[str]) -> None:
-    """Below the title of a tutorial, its notebook."""
+    """Below the title of a tutorial, and of the ten lines, its notebook."""
     if name.startswith("tutorials/"):
-        file = f"{Path(name).name}.ipynb"
-        link = f'<p class="notebook"><a href="{file}" download>Download this page as a notebook</a></p>'
-        source[0] = re.sub(
-            r"^(# .*\n)", lambda title: f"{title[1]}\n```{{raw}} html\n{link}\n```\n", source[0], count=1
-        )
+        heading, link = r"^(# .*\n)", linked(f"{Path(name).name}.ipynb", "Download this page as a notebook")
+    elif name == "index":
+        heading, link = r"^(## Ten lines\n)", linked("ten_lines.ipynb", "Open as a notebook")
+    else:
+        return
+    source[0] = re.sub(
+        heading, lambda title: f"{title[1]}\n```{{raw}} html\n{link}\n```\n", source[0], count=1, flags=re.M
+    )
+
+
+def linked(file: str, words: str) -> str:
+    return f'<p class="notebook"><a href="{file}" download>{words}</a></p>'
+
+
+def pages(docs: Path) -> dict[str, str]:
+    """What becomes a notebook: its path, without an ending, and its text."""
+    found = {f"tutorials/{page.stem}": page.read_text(encoding="utf-8") for page in (docs / "tutorials").glob("*.md")}
+    lines = TEN_LINES.search((docs / "index.md").read_text(encoding="utf-8"))
+    return {**found, "ten_lines": lines[0]} if lines else found
 
 
 def write(app: Any, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
-        for page in sorted((Path(app.srcdir) / "tutorials").glob("*.md")):
-            out = Path(app.outdir) / "tutorials" / f"{page.stem}.ipynb"
-            out.write_text(json.dumps(notebook(page.read_text(encoding="utf-8")), indent=1), encoding="utf-8")
+        for name, text in pages(Path(app.srcdir)).items():
+            (Path(app.outdir) / f"{name}.ipynb").write_text(json.dumps(notebook(text), indent=1), encoding="utf-8")
 
 
 def setup(app: Any) -> dict[str, bool]:

@@ -374,6 +374,7 @@ def spectrum(
         figure.add_annotation(  # its place on a logarithmic axis is a logarithm
             x=outlier, y=np.log10(top) - 0.07 * height * np.log10(top / LEAST), text=f"{outlier:.3g}", showarrow=False,
             xanchor="left", xshift=2, font={"color": colours.colours[1], "size": 11},
+            bgcolor=colours.paper, borderpad=1,  # over the lines beside it
         )  # fmt: skip
     figure.update_layout(
         xaxis_title="eigenvalue", yaxis_title="eigenvalues in a bin", yaxis_type="log", hovermode="closest",

@@ -1,7 +1,9 @@
 """Labels of logarithmic axes: decades, and where there are few of them 2 and 5 as well; all of one size.
 
->>> ticks(0.02, 0.7), ticks(1e-6, 10.0)
-({'dtick': 'D2', 'tickformat': '~g'}, {'dtick': 2, 'exponentformat': 'power'})
+>>> ticks(0.02, 0.7)
+{'dtick': 'D2', 'tickformat': '~g'}
+>>> ticks(1e-6, 10.0)["ticktext"]
+['10<sup>−6</sup>', '10<sup>−4</sup>', '10<sup>−2</sup>', '10<sup>0</sup>']
 """
 
 from __future__ import annotations
@@ -25,7 +27,12 @@ def ticks(low: float, high: float) -> dict[str, Any]:
     decades, plain = math.log10(high / low), low >= PLAIN[0] and high <= PLAIN[1]
     if decades <= FEW:
         return {"dtick": "D2", "tickformat": "~g" if plain else ".1~e"}
-    return {"dtick": math.ceil(decades / MANY), **({"tickformat": "~g"} if plain else {"exponentformat": "power"})}
+    step = math.ceil(decades / MANY)
+    if plain:
+        return {"dtick": step, "tickformat": "~g"}
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1, step)
+    words = [f"10<sup>{power}</sup>".replace("-", "−") for power in powers]  # Plotly itself would write 10⁰ as 1
+    return {"tickmode": "array", "tickvals": [10.0**power for power in powers], "ticktext": words}
 
 
 def label_plotly(figure: Figure) -> Figure:

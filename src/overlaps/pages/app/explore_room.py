@@ -45,10 +45,10 @@ class Explore(Room):
 
         left = [
             slider("rate", "learning rate η", 0.01),
-            slider("units", "hidden units, K = M", 1),
+            slider("units", "units, K = M", 1),
             controls.options("activation", "activation", Explored.WORDS["activation"], chosen.activation),
             slider("levels", "spectral levels, L", 1),
-            slider("exponent", "their exponent β", 0.05),
+            slider("exponent", "exponent β", 0.05),
             slider("size", "inputs, N", 50),
             slider("last", "last time", 10, max(LAST, chosen.last)),
             slider("seed", "seed", 1),

@@ -43,7 +43,7 @@ class Outliers(Room):
             return controls.slider(name, words, *Mixed.LIMITS[field], getattr(chosen, field), step)
 
         left = [
-            slider("moment", "time along training", 1),
+            slider("moment", "time", 1),
             slider("classes", "classes", 1),
             slider("variance", "variance", 0.02),
             slider("mixture-rate", "learning rate η", 0.1),
@@ -119,8 +119,10 @@ def pictures(found: xr.Dataset, moment: int, dark: bool) -> list[Any]:
     """Histogram with prediction, and alignment along training with a mark at the time."""
     _, values, edges, outliers = at(found, moment)
     all_of_them = [found[name].values.ravel() for name in ("eigenvalues", "edges", "outliers")]
-    across = float(np.nanmin(np.concatenate(all_of_them))), float(np.nanmax(np.concatenate(all_of_them)))
-    spectrum = plain(interactive.spectrum(values, edges, outliers, across=across, dark=dark))
+    low, high = float(np.nanmin(np.concatenate(all_of_them))), float(np.nanmax(np.concatenate(all_of_them)))
+    while low + 0.75 * (high - low) > 1.05 * max(values.max(), edges[1], *outliers):
+        high = low + 0.75 * (high - low)  # the axis stays while time moves, until a quarter of it would be empty
+    spectrum = plain(interactive.spectrum(values, edges, outliers, across=(low, high), dark=dark))
     colours = theme(dark).colours
     line = plain(interactive.blank(dark=dark))
     x, y = found["observed"].values, found["alignment"].values

@@ -9,6 +9,7 @@ from dash import Dash, Input, Output, State, dcc, html, no_update
 from ...interface.errors import InputError
 from ...papers import papers
 from ...papers.record import measured, recorded
+from .. import formulas
 from . import controls, paper_figures
 from .choice import Choice
 from .jobs import Task
@@ -142,7 +143,7 @@ def picture_of(chosen: Figured) -> Any:
     words = f"{caption[:1].upper()}{caption[1:]}.{f' Not as in the paper: {other}.' if other else ''}"
     image = html.A(html.Img(src=source, className="picture", alt=words), href=source, target="_blank")
     larger = html.A("Enlarge", href=source, target="_blank")
-    return html.Figure([image, html.Figcaption([words, " ", larger])])
+    return html.Figure([html.Div(image, className="wide"), html.Figcaption([words, " ", larger])])
 
 
 def model_of(chosen: Figured) -> Any:
@@ -160,7 +161,7 @@ def verdicts_of(handle: str) -> Any:
     for claim in papers()[handle].claims.values():
         row = known[handle, claim.name]
         dates.add(row["date"])
-        cells = [row["found"], measured(row), claim.where, claim.statement]
+        cells = [row["found"], measured(row), claim.where, formulas.written(claim.statement)]
         rows.append(html.Tr([html.Td(cells[0]), html.Td(cells[1], title=row["note"]), *map(html.Td, cells[2:])]))
     heads = ("verdict", "number ± error", "where", "claim")
     head = html.Thead(html.Tr([html.Th(words, scope="col") for words in heads]))

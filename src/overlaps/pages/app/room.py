@@ -16,8 +16,6 @@ from .choice import Choice
 from .jobs import Job, Jobs, Task
 from .uploads import Uploads
 
-MIME = {"png": "image/png", "svg": "image/svg+xml", "nc": "application/x-netcdf", "toml": "application/toml"}
-
 
 class Room(ABC):
     """A room of the page; `register` adds its callbacks."""
@@ -50,7 +48,7 @@ class Room(ABC):
         """The content of a file to download, or None if it is not there yet."""
 
     def words(self, chosen: Any, jobs: dict[str, Job]) -> str:
-        """What those who wait are told."""
+        """Status text while a job runs."""
         if not self.jobs.ready:
             share = f"{self.jobs.prepared} of {len(self.jobs.prepare)} parts"
             if self.jobs.compiles:
@@ -145,8 +143,10 @@ class Room(ABC):
 def plain(figure: Any) -> Any:
     """A figure on the page: without a title, which the page has, on its background, as large as there is room."""
     clear = "rgba(0,0,0,0)"
+    named = [trace.showlegend for trace in figure.data if trace.showlegend is not False]
+    below = 90 if len(named) > 1 or any(named) else 60  # a legend is below the axis
     bar = {"bgcolor": clear, "color": "#818894", "activecolor": figure.layout.font.color}
     return figure.update_layout(
         paper_bgcolor=clear, plot_bgcolor=clear, height=None, autosize=True, uirevision="kept", modebar=bar,
-        title_text="", margin_t=30,
+        title_text="", margin_t=40, margin_b=below,
     )  # fmt: skip

@@ -51,7 +51,7 @@ class Document:
 
     Attributes
     ----------
-    title, question: what it is about, and what was asked.
+    title, question: what it is about, and what was asked; `terms` says what its words mean.
     verdict: the answer in a word or two; `answer` in sentences.
     how: sentences on how it was computed. versions: of the packages, by name.
     spec: TOML to repeat it with, or empty. command: the command that does.
@@ -68,6 +68,7 @@ class Document:
     versions: dict[str, str] = field(default_factory=dict)
     citations: Sequence[str] = ()
     spec: str = ""
+    terms: str = ""
 
     def to_html(self) -> str:
         """The page."""

@@ -16,11 +16,17 @@ from ...trajectory.dataset import Trajectory, load
 from .document import Document, Shown, Table
 
 SCALES = ("macro", "meso", "micro")
+TERMS = {"macro": "theory", "meso": "chain", "micro": "training"}
+MEANINGS = {
+    "macro": "Macro is theory, at infinite size.",
+    "meso": "Meso is the chain of overlaps: what training is in law, without its weights.",
+    "micro": "Micro is training itself, step by step.",
+}
 WORDS = {
-    "agrees": "Theory and simulation agree.",
-    "finite-size": "They differ, by what vanishes as one over the size.",
-    "disagrees": "They differ, and not by an effect of the size alone.",
-    "underpowered": "The runs cannot tell.",
+    "agrees": "{} agree",
+    "finite-size": "{} differ, by what vanishes as one over the size",
+    "disagrees": "{} differ, and not by an effect of the size alone",
+    "underpowered": "whether {} agree these runs cannot tell",
 }
 PACKAGES = ("overlaps", "numpy", "scipy", "numba")  # whose versions results store
 MOST = 16  # entries of a variable that is drawn
@@ -66,11 +72,12 @@ def of_run(folder: Path) -> Document:
     return Document(
         title="How this network learns: theory and training",
         question=f"What do theory and training say of {about['inputs']} inputs{networks}, and do they agree? {sizes}.",
-        verdict=_headline(verdicts),
+        terms=" ".join(MEANINGS[name] for name in results),
+        verdict=_headline(verdicts, list(results)),
         answer=[_answer(pair, verdict) for pair, verdict in verdicts.items()],
         figures=figures,
         tables=[*_largest(folder, verdicts), _ends(results)],
-        how=[_sentence(" ".join(repr(r).split())) for r in results.values()],
+        how=[_sentence("; ".join(line.strip() for line in repr(r).splitlines())) for r in results.values()],
         command=f"overlaps run spec.toml --out {folder.name or 'DIR'}",
         versions={name: str(about[name]) for name in PACKAGES if name in about},
         citations=list(dict.fromkeys(paper for r in results.values() for paper in r.citations())),
@@ -83,7 +90,14 @@ def _size(result: Trajectory) -> str:
 
 
 def _answer(pair: str, verdict: dict[str, Any]) -> str:
-    return f"{pair}: {verdict['verdict']}. {WORDS[verdict['verdict']]} {_sentence(verdict['reason'])}"
+    told = WORDS[verdict["verdict"]].format(_names(pair.split(" against ")))
+    return f"{pair}: {told}. {_sentence(verdict['reason'])}"
+
+
+def _names(scales: list[str]) -> str:
+    """Scales in words: "theory, chain and training"."""
+    words = [TERMS[name] for name in scales]
+    return " and ".join(part for part in (", ".join(words[:-1]), words[-1]) if part)
 
 
 def _is_drawn(result: Trajectory, name: str) -> bool:
@@ -92,13 +106,14 @@ def _is_drawn(result: Trajectory, name: str) -> bool:
     return int(np.prod(values.shape[2:])) <= MOST and bool(np.ptp(values, axis=1).any())
 
 
-def _headline(verdicts: dict[str, Any]) -> str:
+def _headline(verdicts: dict[str, Any], scales: list[str]) -> str:
     words = {v["verdict"] for v in verdicts.values()}
     if not words:
         return "Theory alone: there was nothing to compare it with."
     if words == {"agrees", "underpowered"}:
-        return "Theory and simulation agree where the runs can tell."
-    return next(WORDS[word] for word in ("disagrees", "finite-size", "underpowered", "agrees") if word in words)
+        return _sentence(f"{_names(scales)} agree where the runs can tell")
+    worst = next(word for word in ("disagrees", "finite-size", "underpowered", "agrees") if word in words)
+    return _sentence(WORDS[worst].format(_names(scales)))
 
 
 def _sentence(text: str) -> str:

@@ -10,6 +10,7 @@ from ... import __version__
 from ...interface.errors import InputError
 from ...plot import interactive
 from ...plot.palette import LIGHT
+from ..formulas import written
 from .document import Document, Shown, Table
 
 COLUMNS = ("claim", "where", "it says", "found", "recorded", "measured", "how")
@@ -49,7 +50,9 @@ def _row(row: dict[str, Any]) -> list[str]:
     number = "" if value is None else f"{value:.5g} ± {error:.1g}" if error else f"{value:.5g}"
     measured = "; ".join(part for part in (number, str(note)) if part)
     return [
-        *(str(row[name]) for name in ("claim", "where", "statement", "found", "recorded")),
+        *(str(row[name]) for name in ("claim", "where")),
+        written(str(row["statement"])),
+        *(str(row[name]) for name in ("found", "recorded")),
         measured,
         str(row["method"]),
     ]

@@ -139,9 +139,8 @@ def specialisation(quick: bool) -> Measurement:
 
 @PAPER.figure(
     "overlaps",
-    "error, R and Q against time for K = M = 3, rate 0.1: symmetric plateau, then specialisation; thin lines are one "
-    "run of training at N = 1000 from the same overlaps, whose noise of order 1/√N ends the plateau sooner than "
-    "the R of 1e-6 that the equations start from",
+    "error, R and Q against time: symmetric plateau, then specialisation; thin lines are one run of training from the "
+    "same overlaps, whose noise of order 1/√N ends the plateau sooner than the R of 1e-6 that the equations start from",
     claims=("plateau", "specialisation"),
     limits={"units": (2, 4), "rate": (0.02, 1.0)},
 )
