@@ -54,7 +54,7 @@ def square_loss(quick: bool = False) -> list[Row]:
         own, theirs = error(now(C, v), exact, "S"), error(before(C, v), exact, "S")
         rows.append(
             at_least(
-                f"points in all fields / sums of error functions, {student} on {teacher}, K = {K}, M = {M}",
+                f"points in all fields / sums of error functions, which err less, {student} on {teacher}, K = {K}, M = {M}",
                 result.ratio("before", "now"),
                 10,
                 f"An evaluation takes {duration(result.cost('now'))} instead of {duration(result.cost('before'))} "

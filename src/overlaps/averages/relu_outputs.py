@@ -157,13 +157,13 @@ def tabulated(name: str, y: float) -> Table:
     slope, bend = (named(_outer, part, name) for part in ("slope", "bend"))
     for step in (0.04, 0.02, 0.01):
         places = np.arange(-REACH, REACH, step)
-        table = Table(-REACH, step, _evaluated(slope, places, y), _evaluated(bend, places, y))
+        table = Table(-REACH, step, 1.0 / step, _evaluated(slope, places, y), _evaluated(bend, places, y))
         between = places[:-1] + 0.37 * step
         ours = _looked_up(slope, bend, y, table, between)
         misfit = np.abs(ours - [_evaluated(slope, between, y), _evaluated(bend, between, y)]).max(1)
         if np.all(misfit <= TABULATED * np.abs([table.slope, table.bend]).max(1)):
             return table
-    return Table(0.0, 1.0, np.zeros(1), np.zeros(1))
+    return Table(0.0, 1.0, 1.0, np.zeros(1), np.zeros(1))
 
 
 @loop(error_model="numpy")
