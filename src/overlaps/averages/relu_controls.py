@@ -62,7 +62,7 @@ def _product(a, b):  # pragma: no cover - compiled
     return total
 
 
-class Table(NamedTuple):
+class LossTable(NamedTuple):
     """ℓ' (n,) and ℓ'' (n,) at places low + step × (0, 1, …), for `first_two`; density: places per unit, 1/step."""
 
     low: float
