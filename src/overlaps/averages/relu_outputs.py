@@ -153,7 +153,7 @@ def _evaluated(function, f, y):  # pragma: no cover - compiled
 
 @cache
 def tabulated(name: str, y: float) -> LossTable:
-    """LossTable of ℓ' and ℓ'' of a loss for a label, accurate to a relative `TABULATED`; empty where no table is."""
+    """Table of ℓ' and ℓ'' of a loss for a label, accurate to a relative `TABULATED`; empty where no table is."""
     slope, bend = (named(_outer, part, name) for part in ("slope", "bend"))
     for step in (0.04, 0.02, 0.01):
         places = np.arange(-REACH, REACH, step)
