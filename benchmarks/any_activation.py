@@ -36,6 +36,7 @@ def square_loss(quick: bool = False) -> list[Row]:
     """tanh with K = 3, M = 2; erf students of ReLU teachers with K = M = 2."""
     rows: list[Row] = []
     for student, teacher, K, M in (("tanh", "tanh", 3, 2), ("erf", "relu", 2, 2)):
+        names = f"{student} on {teacher}"
         problem = committee(activation=student, students=K, teachers=M, teacher_activation=teacher)
         v, u = problem.student.readouts, problem.teacher_readouts
         points = np.random.default_rng(0).standard_normal((K + M, K + M + 2))
@@ -54,7 +55,7 @@ def square_loss(quick: bool = False) -> list[Row]:
         own, theirs = error(now(C, v), exact, "S"), error(before(C, v), exact, "S")
         rows.append(
             at_least(
-                f"points in all fields / sums of error functions, {student} on {teacher}, K = {K}, M = {M}",
+                f"points in all fields / sums of error functions, which err less, {names}, K = {K}, M = {M}",
                 result.ratio("before", "now"),
                 10,
                 f"An evaluation takes {duration(result.cost('now'))} instead of {duration(result.cost('before'))} "

@@ -66,7 +66,7 @@ def training(quick: bool = False) -> list[Row]:
             f"its theory at {LATENT + 1} levels to t = {steps // SIZE}, within {error:.0e} / that run",
             result.ratio("theory", "run"),
             0.5,
-            f"{took}, with the error measured against a coarser solution"
+            f"{took}, with the error measured by comparing solutions"
             + (" (1e-7 was the goal)." if error <= 1e-7 else ", ABOVE the goal of 1e-7."),
         ),
     ]

@@ -21,6 +21,7 @@ from overlaps.averages import LossQuadrature, SumForm, method_for
 from overlaps.averages.field_rule import FieldRule
 from overlaps.averages.relu_outputs import ReluOutputs
 from overlaps.averages.square_quadrature import SquareQuadrature
+from overlaps.averages.sum_averages import sum_of_angles
 from overlaps.averages.sums import fitted
 from problems import problem, random_covariance
 
@@ -252,3 +253,14 @@ def test_errors_are_not_negative() -> None:
         C = np.array([np.concatenate([r, r]) @ np.concatenate([r, r]).T for r in rows])
         how = method_for(problem(activation), np.ones(2))
         assert min(how.errors(C, np.ones((40, 2)))) >= 0 and min(how(c, np.ones(2)).error for c in C) >= 0
+
+
+def test_angles_are_arc_sines_to_rounding() -> None:
+    """Between 0 and 1, near 1/2 where the formula changes, at tiny numbers, and where rounding went beyond one."""
+    x = np.concatenate([np.linspace(-1, 1, 2001), 0.5 + np.linspace(-1e-9, 1e-9, 21), 10.0 ** -np.arange(1.0, 300, 7)])
+    x = np.concatenate([x, 1 - 10.0 ** -np.arange(1, 17), [1 + 1e-15, -1 - 1e-15]])
+    exact = np.arcsin(np.clip(x, -1, 1))
+    found = np.array([sum_of_angles(np.ones(1), x[i : i + 1]) for i in range(x.size)])
+    assert np.all(np.abs(found - exact) <= 5e-16 * np.abs(exact))
+    weight = np.random.default_rng(0).standard_normal(x.size)
+    assert sum_of_angles(weight, x) == pytest.approx(weight @ exact, rel=1e-12)

@@ -8,13 +8,15 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import overlaps as ov
 from command import command
-from overlaps.cli.experiment import Experiment, Plan
+from overlaps.cli.cost import macro_seconds
+from overlaps.cli.experiment import NOTICED, Experiment, Plan
 from specs import two_units
 
 POWER_LAW = """[data.spectrum]
@@ -150,7 +152,16 @@ FULL = {"last = 2.0\ncount = 6\n": "", "_runs = 20": "_runs = 0", "_runs = 8": "
             "meso_runs: 20 meso runs of 3,000,000 steps",
         ),
         ({"size = 60": "size = 10000000", "meso_runs = 20": "meso_runs = 0"}, "micro_runs: 8 micro runs of 20,000,000"),
-        ({"units = 2": "units = 1000"}, "units: 1000 students"),
+        ({"units = 2": "units = 1000"}, "units: the theory of 1000 students .* solve ends after 600 s"),
+        (
+            {
+                "[student]\nunits = 2": "[student]\nunits = 300",
+                "count = 6": "count = 40",
+                "_runs = 20": "_runs = 0",
+                "_runs = 8": "_runs = 0",
+            },
+            "units: the theory of 300 students",
+        ),
         (
             {"rate = 0.5": "rate = 0.5\nbatch = 1000000000000"},
             "micro_runs: 8 micro runs of 120 steps of 1,000,000,000,000",
@@ -188,6 +199,23 @@ def test_what_a_run_could_not_afford_is_refused_at_once(changes: dict[str, str],
     with pytest.raises(ov.InputError, match=words):
         Experiment.from_toml(text)
     assert time.process_time() - began < 1.0  # seconds, where a millisecond is usual: it hung before
+
+
+def test_ten_classes_cost_what_their_whole_coordinates_do() -> None:
+    """Covariances of little variance in most coordinates, which are not followed whole, are affordable."""
+    N, rng = 400, np.random.default_rng(0)
+    turns = [np.linalg.qr(rng.standard_normal((N, N)))[0][:, :20] * 4 for _ in range(10)]
+    data = ov.GaussianClasses(rng.standard_normal((10, N)) / 20, [t @ t.T + 0.01 * np.eye(N) for t in turns])
+    problem = ov.Problem(data=data, student=ov.Softmax(10), loss="cross-entropy", algorithm=ov.OnlineSGD(0.2))
+    plan = Plan(size=N, meso_runs=0, micro_runs=0)
+    text = Experiment(problem, plan).describe()
+    assert 0.01 < macro_seconds(problem, plan) < 600
+    assert ("macro: about" in text) == (macro_seconds(problem, plan) > NOTICED)
+
+
+def test_checking_a_spec_does_not_load_statistics() -> None:
+    code = "import sys; from overlaps.cli.experiment import Experiment; sys.exit('scipy.stats' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 @pytest.mark.parametrize("case", BAD)

@@ -223,8 +223,6 @@ DOORS = {  # where a problem comes in, and the engine that it is for is chosen
     "full_batch.task": {"FullBatch"},
     "giant_step.setting": {"GiantStep"},
 }
-OWED = {  # what still asks for a class; an entry goes when its module asks a question instead, and none is added
-}
 
 
 def asks_for_a_kind(text: str) -> set[str]:
@@ -260,18 +258,7 @@ def test_nothing_asks_for_the_class_of_an_algorithm_or_a_data_model() -> None:
             continue
         own = {n.name for n in ast.parse(path.read_text()).body if isinstance(n, ast.ClassDef)}  # equality
         wrong = asks_for_a_kind(path.read_text()) - DOORS.get(name_of(path), set()) - own
-        owed = OWED.get(name_of(path), set())
-        assert owed <= wrong, f"{name_of(path)} no longer asks for {owed - wrong}: take it off the list"
-        wrong -= owed
         assert not wrong, f"{name_of(path)} asks for {', '.join(sorted(wrong))}; make it an attribute of all of them"
-
-
-TWICE = {  # class names that are still defined twice, and where; an entry shrinks with what is there, and none is added
-    "Found": {"pages.app.table_forecast", "plan.search", "spectra.krylov"},
-    "Steps": {"algorithms.schedules.steps", "online.class_covariances"},
-    "Table": {"averages.relu_controls", "pages.report.document"},
-    "TrainingSet": {"giant_step.setting", "online.multi_pass.training_set"},
-}
 
 
 def homes_of_classes(texts: dict[str, str]) -> dict[str, set[str]]:
@@ -289,10 +276,8 @@ def test_a_class_name_means_one_thing() -> None:
     assert homes_of_classes({"a": "class A:\n    class B: ...", "b": "def f():\n    class B: ..."})["B"] == {"a", "b"}
     texts = {name_of(path): path.read_text() for path in MODULES if room_of(name_of(path)) != "papers"}
     twice = {name: modules for name, modules in homes_of_classes(texts).items() if len(modules) > 1}
-    for name in sorted(twice.keys() | TWICE.keys()):
-        there, owed = twice.get(name, set()), TWICE.get(name, set())
-        assert there <= owed, f"{name} is a class of {', '.join(sorted(there))}; give one of them another name"
-        assert owed <= there, f"{name} is no longer a class of {', '.join(sorted(owed - there))}; take it off the list"
+    for name, modules in sorted(twice.items()):
+        pytest.fail(f"{name} is a class of {', '.join(sorted(modules))}; give one of them another name")
 
 
 def test_files_are_short() -> None:

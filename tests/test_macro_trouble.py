@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -249,3 +250,15 @@ def test_a_first_step_that_is_no_number_ends(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr(integration, "DOP853", Guess)
     found = ov.solve(p, start, times)
     np.testing.assert_allclose(found.data["Q"], expected.data["Q"], rtol=1e-8)
+
+
+@pytest.mark.parametrize("trains", [False, True])
+def test_what_is_no_number_from_the_start_is_named(trains: bool) -> None:
+    """At rate 1e300 it is the overlap Q whose derivative overflows, not the readout, which has not moved."""
+    p = problem("erf", 1, 1, train_readout=trains)
+    p = replace(p, algorithm=ov.OnlineSGD(1e300))
+    with pytest.raises(
+        ov.NumericalError, match=r"training diverges: .* dQ\[0, 0\]/dt is no number at time 0"
+    ) as caught:
+        ov.solve(p, ov.draw(p, 100), [1.0])
+    assert (caught.value.quantity, caught.value.time) == ("Q[0, 0]", 0.0)

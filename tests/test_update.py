@@ -118,11 +118,19 @@ def test_theory_is_the_limit_on_a_hidden_manifold(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ALGORITHMS)
-def test_a_part_left_out_is_rejected(name: str) -> None:
-    """By the test of the law, and by the test of the limit, of which each has to see it on one problem."""
+def test_a_chain_without_a_part_of_the_step_is_rejected(name: str) -> None:
     right, wrong = (with_algorithm(PROBLEMS["levels"], of[name]) for of in (ALGORITHMS, WRONG))
     assert law(wrong, right) <= LEVEL
-    assert limit(wrong, right) == "disagrees"
+
+
+@pytest.mark.parametrize("which", [*PROBLEMS, "manifold"])
+@pytest.mark.parametrize("name", ALGORITHMS)
+def test_a_theory_without_a_part_of_the_step_is_rejected(name: str, which: str) -> None:
+    """By the test of the limit, on every kind of problem."""
+    p = PROBLEMS.get(which, MANIFOLD)
+    right, wrong = (with_algorithm(p, of[name]) for of in (ALGORITHMS, WRONG))
+    manifold: dict[str, Any] = {"scale": ov.train, "size": 400, "runs": 12} if p is MANIFOLD else {}
+    assert limit(wrong, right, **manifold) == "disagrees"
 
 
 def test_bartletts_factor_matters() -> None:

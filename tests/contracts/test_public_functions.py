@@ -266,6 +266,61 @@ def test_simulations_answer_or_refuse(name: str, on: str) -> None:
             assert all(np.isfinite(data[v]).all() for v in data if data[v].dtype.kind == "f")
 
 
+FULL = {name: algorithm for name, algorithm in TRAINED.items() if isinstance(algorithm, ov.FullBatch)}
+
+
+def on_a_mixture(algorithm: ov.FullBatch) -> tuple[ov.Problem, ov.Start]:
+    problem = build(algorithm, DATA["GaussianMixture"])
+    return problem, ov.draw(problem, 12, seed=3, scale=0.7)
+
+
+def mean_and_error(runs: Any) -> tuple[Any, Any]:
+    """Mean training error over runs, (steps,), and its standard error."""
+    error = runs.data["training_error"]
+    return error.mean("run").values, error.std("run", ddof=1).values / np.sqrt(runs.runs)
+
+
+@cache
+def trained(name: str) -> tuple[Any, Any]:
+    return mean_and_error(ov.train(*on_a_mixture(FULL[name]), runs=300, seed=1, progress=False))
+
+
+@cache
+def continued_to_training(name: str) -> tuple[Any, Any]:
+    """At z² = −1, where the alternative process is training."""
+    found = ov.full_batch.continued(*on_a_mixture(FULL[name]), runs=300, seed=2, progress=False).sel(z2=-1)
+    return found["mean_training_error"].values, found["mean_training_error_se"].values
+
+
+def largest_z(one: tuple[Any, Any], other: tuple[Any, Any]) -> float:
+    return float((np.abs(one[0] - other[0]) / np.hypot(one[1], other[1])).max())
+
+
+@pytest.mark.parametrize("name", FULL)
+def test_comparison_processes_know_every_full_batch(name: str) -> None:
+    """The alternative process is the perturbed one, and its continuation training: 1e-6, two-sided, at each step.
+
+    Momentum, a schedule, a batch or a decay that was ignored would be seen: the continuation of plain descent is not
+    the training of any other example.
+    """
+    plain = "FullBatch-0"
+    assert largest_z(trained(name), continued_to_training(name)) < 4.9
+    assert name == plain or largest_z(trained(name), continued_to_training(plain)) > 4.9
+    options: dict[str, Any] = {"runs": 100, "sigma": 0.2, "z": 1.0, "progress": False}
+    problem, start = on_a_mixture(FULL[name])
+    processes = ov.full_batch.alternative, ov.full_batch.perturbed
+    one, other = (mean_and_error(f(problem, start, seed=i, **options)) for i, f in enumerate(processes))
+    assert largest_z(one, other) < 4.9
+    small = ov.draw(problem, 3, seed=3, scale=0.7)
+    assert ov.full_batch.check_theorem(problem, small, sigma=0.3, z=1.0, runs=200).verdict != "fails"  # 1e-3
+
+
+@pytest.mark.parametrize("name", [name for name in FULL if FULL[name].batch])
+def test_fluctuations_refuse_every_batch(name: str) -> None:
+    with pytest.raises(ov.InputError, match=r"^batch: "):
+        ov.full_batch.fluctuations(*on_a_mixture(FULL[name]), accuracy=0.5, progress=False)
+
+
 ONLINE = {"optimise"}  # what it answers is in test_optimise
 
 

@@ -62,11 +62,12 @@ def _product(a, b):  # pragma: no cover - compiled
     return total
 
 
-class Table(NamedTuple):
-    """ℓ' (n,) and ℓ'' (n,) at places low + step × (0, 1, …), for `first_two`."""
+class LossTable(NamedTuple):
+    """ℓ' (n,) and ℓ'' (n,) at places low + step × (0, 1, …), for `first_two`; density: places per unit, 1/step."""
 
     low: float
     step: float
+    density: float
     slope: np.ndarray
     bend: np.ndarray
 
@@ -74,7 +75,7 @@ class Table(NamedTuple):
 @kept(error_model="numpy")
 def first_two(slope, bend, y, table, f):  # pragma: no cover - compiled
     """ℓ'(f) and ℓ''(f): the cubic through both of a table, and its slope; beyond the table the functions themselves."""
-    x = (f - table.low) / table.step
+    x = (f - table.low) * table.density
     if not 0.0 <= x < table.slope.size - 1:
         return slope(f, y), bend(f, y)
     i = int(x)
@@ -83,7 +84,7 @@ def first_two(slope, bend, y, table, f):  # pragma: no cover - compiled
     rise = table.slope[i + 1] - table.slope[i]
     second, third = 3.0 * rise - 2.0 * here - there, here + there - 2.0 * rise
     first = table.slope[i] + t * (here + t * (second + t * third))
-    return first, (here + t * (2.0 * second + 3.0 * t * third)) / table.step
+    return first, (here + t * (2.0 * second + 3.0 * t * third)) * table.density
 
 
 class Positive(NamedTuple):

@@ -37,7 +37,7 @@ from ..network.losses.output import outer
 from ..problem.statement import Problem
 from . import relu_independent, rules
 from .quadrature import LossQuadrature
-from .relu_controls import Table, first_two, independent, moved_output, one_field, reflected, single
+from .relu_controls import LossTable, first_two, independent, moved_output, one_field, reflected, single
 from .relu_shifted import pair
 from .result import Averages, over_components
 
@@ -156,18 +156,18 @@ def _evaluated(function, f, y):  # pragma: no cover - compiled
 
 
 @cache
-def tabulated(name: str, y: float) -> Table:
+def tabulated(name: str, y: float) -> LossTable:
     """Table of ℓ' and ℓ'' of a loss for a label, accurate to a relative `TABULATED`; empty where no table is."""
     slope, bend = (named(_outer, part, name) for part in ("slope", "bend"))
     for step in (0.04, 0.02, 0.01):
         places = np.arange(-REACH, REACH, step)
-        table = Table(-REACH, step, _evaluated(slope, places, y), _evaluated(bend, places, y))
+        table = LossTable(-REACH, step, 1.0 / step, _evaluated(slope, places, y), _evaluated(bend, places, y))
         between = places[:-1] + 0.37 * step
         ours = _looked_up(slope, bend, y, table, between)
         misfit = np.abs(ours - [_evaluated(slope, between, y), _evaluated(bend, between, y)]).max(1)
         if np.all(misfit <= TABULATED * np.abs([table.slope, table.bend]).max(1)):
             return table
-    return Table(0.0, 1.0, np.zeros(1), np.zeros(1))
+    return LossTable(0.0, 1.0, 1.0, np.zeros(1), np.zeros(1))
 
 
 @loop(error_model="numpy")

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
-from ..compare.verdict import Verdict, compare
 from ..interface import files, spec
 from ..interface.checks import new_folder, number, steps, whole
 from ..interface.errors import DamagedFileError, InputError, NumericalError, unknown
@@ -22,11 +21,14 @@ from ..problem.statement import ROLES, Problem
 from ..trajectory.dataset import Trajectory, load
 from ..trajectory.scales import sample, solve, train
 from ..trajectory.times import logtimes
-from .cost import check_cost
+from .cost import check_cost, macro_seconds
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from ..compare.verdict import Verdict
+
+NOTICED = 5.0  # seconds of the theory from which it is said how many they are
 FINISHED = "runs"  # folder of the runs that are finished, which more of them extend
 
 
@@ -120,13 +122,14 @@ class Experiment:
         how = method_for(p, p.teacher_readouts)
         dims = p.data.dimensions(r.size)
         total, when = p.algorithm.extent(r.size, r.first, r.last)
+        seconds = macro_seconds(p, r)
         return "\n".join(
             [
                 f"inputs: {p.data.described(as_gaussian=False)}",
                 f"{p.describe_networks()}, "
                 f"{dims.size} level{'s' * (dims.size > 1)}, {p.loss if isinstance(p.loss, str) else p.loss.name} loss",
                 f"size {r.size} ({dims.min()} to {dims.max()} dimensions per level), {when}",
-                f"averages: {how.name}",
+                f"averages: {how.name}" + f"; macro: about {seconds:.1g} s of CPU time" * (seconds > NOTICED),
                 (f"meso: not there, {self.no_chain}; " if self.no_chain else f"meso: {r.meso_runs} x {total:,} steps; ")
                 + f"micro: {r.micro_runs} x {total:,} steps",
             ]
@@ -138,6 +141,8 @@ class Experiment:
         A folder that a run of the same spec has left, finished or interrupted, is gone on with, also where there are
         more runs now: what it holds is not computed again.
         """
+        from ..compare.verdict import compare  # scipy.stats, for which a check of a spec need not wait
+
         plan = self.run
         folder = self._folder(out)
         start = draw(self.problem, plan.size, seed=plan.seed, scale=plan.scale)

@@ -27,7 +27,7 @@ from ..averages import method_for
 from ..averages.decisions import by_label, shares_of_rows
 from ..interface.errors import InputError, NumericalError
 from ..online.exact_mean import out_of_budget, rounding
-from ..online.multi_pass.training_set import TrainingSet, first_rows
+from ..online.multi_pass.training_set import SplitRows, first_rows
 from ..problem.start import LIMIT, Start, block_overlaps
 from ..problem.statement import Problem
 from ..trajectory.budget import Budget
@@ -142,7 +142,7 @@ def _gradients(problem: Problem, start: Start, theta: Array, rows: Array, target
     return delta, float(loss.mean())
 
 
-def _rows(problem: Problem, start: Start) -> TrainingSet:
+def _rows(problem: Problem, start: Start) -> SplitRows:
     """The training set; what depends on chance is refused."""
     algorithm: Any = problem.algorithm
     data: Any = problem.data

@@ -165,7 +165,7 @@ def _grid(begin: float, end: float, first: float, doublings: int) -> Array:
     return grid
 
 
-class Steps:
+class LongSteps:
     """One solution, by steps of a share of the time."""
 
     def __init__(
@@ -430,7 +430,7 @@ def _solved(
     budget: Budget,
 ) -> Trajectory:
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is checked for after each step
-        return Steps(problem, start, how, rank, doublings, budget).follow(times)
+        return LongSteps(problem, start, how, rank, doublings, budget).follow(times)
 
 
 def _left_out(

@@ -21,6 +21,7 @@ from .motion import EquationOfMotion
 
 Array = NDArray[np.float64]
 SMALL_STEP = 1e-9  # first step as a share of the time that is left, where none can be guessed; the solver lengthens it
+NOT_FINITE = "the equations are not finite"
 
 
 class Stopped(Exception):
@@ -112,7 +113,7 @@ class _Stretch:
         self.taken: list[Step] = []
         if not np.isfinite(self._within_budget(t, y)).all():
             where = "at the start" if t == 0 else "at a knot of the rates"
-            raise Stopped(states, t, y, f"the equations are not finite {where}")
+            raise Stopped(states, t, y, f"{NOT_FINITE} {where}")
 
     @property
     def total(self) -> int:
@@ -133,7 +134,7 @@ class _Stretch:
         self.solver = kind(f, self.t, self.y, last, rtol=self.rtol, atol=self.rtol * 1e-3)
         self.budget.spend(self.solver.nfev)
         if not np.isfinite(self.solver.f).all():
-            raise self._stopped("the equations are not finite")
+            raise self._stopped(NOT_FINITE)
         if not np.isfinite(self.solver.h_abs):
             # SciPy's guess of a first step left the domain and is NaN, with which its loop would never end
             self.solver.h_abs = SMALL_STEP * max(last - self.t, 1e-12)

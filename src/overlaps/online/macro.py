@@ -31,7 +31,7 @@ from .class_covariances import CLASSES, solve_class_covariances
 from .classified_rows import by_classes
 from .component_levels import ComponentLevels
 from .exact_mean import EXACT, MEASURED, solve_exact_mean
-from .integration import Stopped, integrate
+from .integration import NOT_FINITE, Stopped, integrate
 from .labelled_rows import by_equivalent, measured_excess
 from .moments import MomentHierarchy
 from .motion import EquationOfMotion
@@ -295,6 +295,18 @@ class _Equation:
         return result
 
 
+def _not_finite(motion: EquationOfMotion, stop: Stopped) -> str:
+    """The first overlap whose derivative is not finite, by name; empty if all are."""
+    with np.errstate(all="ignore"):
+        Q, A, v = motion.weights(motion(stop.time, stop.state))
+    parts = {"Q": Q.sum(-1), "R": A[:, : motion.M].sum(-1), "m": A[:, motion.M :].sum(-1), "v": v}
+    for name, part in parts.items():
+        wrong = np.argwhere(~np.isfinite(part))
+        if wrong.size:
+            return f"{name}[{', '.join(map(str, wrong[0].tolist()))}]"
+    return ""
+
+
 def attempt(
     motion: EquationOfMotion,
     problem: Problem,
@@ -331,7 +343,11 @@ def attempt(
         done = len(stop.states)
         Q, A, v = motion.weights(stop.state)
         quantity = largest_overlap(np.moveaxis(Q, -1, 0), np.moveaxis(A, -1, 0), v, motion.first, motion.seen, motion.M)
-        what = f"{stop.reason}: {quantity} at time {stop.time:.6g}; reduce rate (now {motion.update.rate(stop.time):g})"
+        grows = f"{stop.reason}: {quantity}"
+        if stop.reason.startswith(NOT_FINITE):
+            quantity = _not_finite(motion, stop) or quantity
+            grows = f"training diverges: {stop.reason}, d{quantity.split(' =')[0]}/dt is no number"
+        what = f"{grows} at time {stop.time:.6g}; reduce rate (now {motion.update.rate(stop.time):g})"
         if budget is not None and budget.exhausted:
             what = f"{stop.reason} beyond time {stop.time:.6g}; allow more of them, ask for less accuracy"
         raise NumericalError(

@@ -28,10 +28,10 @@ from ..problem.start import Start, block_overlaps, fixed_rows
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
 from ..trajectory.finished_runs import FinishedRuns
+from .latent_inputs import latent_inputs
 from .recording import NEVER, Measure, Observed, Recorded
 from .runs import record, refuse_kernels
 from .steps import BLOCK, Sampler, Target, blocked, direct, given, mean_loss, redraw
-from .strong_mixture import latent_inputs
 
 Array = NDArray[np.float64]
 BLOCKED_FROM = 80  # student units from which blocks are faster by 1.3 at all sizes (make bench measures it)

@@ -27,20 +27,19 @@ order in η; the sum of both differences is the accuracy stated.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.integrate import DOP853
 
 from ..averages import Averages, ClosedForm, LossQuadrature, Method
-from ..data import HiddenManifold
 from ..interface.errors import InputError, NumericalError, shown
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
 from ..trajectory.budget import Budget
 from ..trajectory.dataset import Trajectory, assemble
 from ..trajectory.refinement import Goal, Stated, differences, refined
+from .latent_inputs import latent_inputs
 
 Array = NDArray[np.float64]
 Single = NDArray[np.float32]
@@ -55,13 +54,6 @@ STEP_RATIO = (
 )
 EVALUATIONS = 60_000  # of the averages, where no number is named
 AIM, ACCEPT = 1e-2, 0.1  # relative, where none is named; the orders left out of the rate do not yield to refinement
-
-
-def latent_inputs(problem: Problem) -> HiddenManifold:
-    """The inputs of a problem, which must be features of a latent."""
-    if not problem.data.reads_latent:
-        raise InputError("system: the equations of strong mixtures are for a HiddenManifold; use system='levels'")
-    return cast("HiddenManifold", problem.data)
 
 
 class Drift:

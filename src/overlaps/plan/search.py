@@ -24,7 +24,7 @@ REFINED = 20  # about how many more until the best is known
 MOST = 200  # steps of the search for a schedule
 
 
-class Found(NamedTuple):
+class Minimum(NamedTuple):
     """Where a search ended: the values, their excess error, and how often it was computed."""
 
     values: Array
@@ -41,7 +41,7 @@ def knot_times(last: float, count: int) -> Array:
     return last * np.concatenate([[0.0], inner, [1.0]])
 
 
-def best_constant(excess: Callable[[float], float], low: float, high: float, report: Callable[[], object]) -> Found:
+def best_constant(excess: Callable[[float], float], low: float, high: float, report: Callable[[], object]) -> Minimum:
     """The value between two bounds of smallest excess error; infinite values are refused trials.
 
     report: called at every evaluation, for the progress bar.
@@ -62,12 +62,12 @@ def best_constant(excess: Callable[[float], float], low: float, high: float, rep
     ends = grid[max(0, i - 1)], grid[min(grid.size - 1, i + 1)]
     found: Any = minimize_scalar(at, bounds=ends, method="bounded", options={"xatol": 1e-4})
     x, value = (float(found.x), float(found.fun)) if found.fun < values[i] else (float(grid[i]), values[i])
-    return Found(np.array([np.exp(x)]), float(np.exp(value)) if value < 700 else np.inf, evaluations)
+    return Minimum(np.array([np.exp(x)]), float(np.exp(value)) if value < 700 else np.inf, evaluations)
 
 
 def best_values(
     slopes: Callable[[Array], tuple[float, Array]], first: Array, low: float, high: float, report: Callable[[], object]
-) -> Found:
+) -> Minimum:
     """The values between bounds of smallest excess error, from `first` on.
 
     slopes: the excess error at values, infinite where they are refused, and its derivatives by their logarithms.
@@ -93,4 +93,4 @@ def best_values(
     bounds = [(np.log(low), np.log(high))] * first.size
     options = {"maxiter": MOST, "maxcor": min(20, first.size), "ftol": 1e-10, "gtol": 1e-7}
     minimize(objective, best_x, jac=True, method="L-BFGS-B", bounds=bounds, options=options)
-    return Found(np.exp(best_x), float(np.exp(best)), evaluations)
+    return Minimum(np.exp(best_x), float(np.exp(best)), evaluations)

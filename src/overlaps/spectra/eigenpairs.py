@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..interface.checks import array, checked, number, whole
 from ..interface.errors import InputError, NumericalError
-from .krylov import Block, Found, block_lanczos, orthonormal
+from .krylov import BestPairs, Block, block_lanczos, orthonormal
 from .operators import SYMMETRY_PROBES, OperatorFamily, SymmetricOperator, check_symmetric
 
 Array = NDArray[np.float64]
@@ -185,11 +185,11 @@ def _dense(A: Operators, count: int, tolerance: float, spent: int = 0) -> Eigenp
         vectors.append(V[:, :count])
         residuals.append(np.linalg.norm(error / max(abs(theta[0]), np.finfo(float).tiny), axis=0))
         ahead.append(V[:, : count + GUARD])
-    found = Found(np.stack(values), np.stack(vectors), np.stack(residuals), np.stack(ahead), spent, 1)
+    found = BestPairs(np.stack(values), np.stack(vectors), np.stack(residuals), np.stack(ahead), spent, 1)
     return _converged(_pairs(found, tolerance, spent, "dense eigh", A), A)
 
 
-def _search_outside(A: Operators, found: Found, tolerance: float, rng: np.random.Generator) -> Found:
+def _search_outside(A: Operators, found: BestPairs, tolerance: float, rng: np.random.Generator) -> BestPairs:
     """The largest pair of every operator orthogonal to those found."""
 
     def outside(V: Block, members: Members) -> Block:
@@ -244,7 +244,7 @@ def _block(rows: Block, width: int, rng: np.random.Generator) -> Block:
     return orthonormal(block, block[:, :0], 1e-8, rng)
 
 
-def _pairs(found: Found, tolerance: float, products: int, method: str, A: Operators) -> Eigenpairs:
+def _pairs(found: BestPairs, tolerance: float, products: int, method: str, A: Operators) -> Eigenpairs:
     parts = found.values, found.vectors.astype(float), found.residuals, found.images.astype(float)
     values, vectors, residuals, ahead = parts if isinstance(A, OperatorFamily) else (part[0] for part in parts)
     return Eigenpairs(values, vectors, residuals, tolerance, products, method, ahead)

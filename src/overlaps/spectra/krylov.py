@@ -38,7 +38,7 @@ ROUNDING = 50  # units of rounding below which nothing is left of a vector
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class BestPairs:
     """The best pairs of every operator when its search ended; vectors are columns.
 
     Attributes
@@ -68,7 +68,7 @@ def block_lanczos(
     steps: int,
     rng: np.random.Generator,
     unit: Array | None = None,
-) -> Found:
+) -> BestPairs:
     """The `count` eigenpairs of largest absolute value of every operator, as far as `steps` blocks lead.
 
     Parameters
@@ -114,7 +114,7 @@ def block_lanczos(
             worst = residuals[members].max(axis=1)
             left = ~(worst <= tolerance)
             if step >= steps or not left.any():
-                return Found(values, vectors.swapaxes(1, 2), residuals, images.swapaxes(1, 2), products, step)
+                return BestPairs(values, vectors.swapaxes(1, 2), residuals, images.swapaxes(1, 2), products, step)
             if not left.all():
                 members = members[left]
                 H, theta, S, size, unit, along = (part[left] for part in (H, theta, S, size, unit, along))

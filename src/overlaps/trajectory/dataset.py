@@ -154,11 +154,13 @@ class Trajectory:
         if self.scale == "macro":
             measured = "not measured (the solution stopped early)"
             if "accuracy" in d["Q"].attrs:
-                against = "over independent sweeps" if self.unit == STEPS else "against a coarser solution"
+                against = "over independent sweeps" if self.unit == STEPS else "by comparing solutions"
                 how = "rounding" if a["averages"].startswith(("exact mean", "mean by")) else f"measured {against}"
                 measured = f"within {max(self.accuracy(n) for n in self.variables):.1e} ({how})"
             system = a.get("system", "levels")
-            named = "" if system == "levels" else f"; system: {system}"
+            data = None if self.problem is None else self.problem.data
+            mixture = data is not None and data.reads_latent and data.components.weights.size > 1
+            named = "" if system == "levels" and not mixture else f"; system: {system}"
             lines.append(f"  accuracy: {measured}; averages: {a['averages']}{named}")
             if "resamples" in a:
                 fresh, error = (float(d[f"error_{name}"][0, -1]) for name in ("fresh", "standard_error"))

@@ -38,7 +38,7 @@ from ..exact_mean import check_finished, rounding
 from ..long_stretches import constant_pull, drift
 from ..recording import Stops
 from ..second_moments import CHUNK, WORK, Linear, SecondMoments, row_matrices, second_moments
-from .training_set import TrainingSet, training_set
+from .training_set import SplitRows, training_set
 
 Array = NDArray[np.float64]
 SYSTEM = "many-passes"
@@ -63,7 +63,7 @@ def _advance_mean(rates, best, v, mean, keep, pull):  # pragma: no cover - compi
                 mean[r, i] = moved[r]
 
 
-def _means(problem: Problem, v: Array, rows: TrainingSet, W: Array, stops: NDArray[np.int64], budget: Budget) -> Array:
+def _means(problem: Problem, v: Array, rows: SplitRows, W: Array, stops: NDArray[np.int64], budget: Budget) -> Array:
     """Mean of the weights along the eigenvectors at steps, (stops, K, N), from W (K, N).
 
     Stops that the budget does not allow are left out; each step is one evaluation of it.
@@ -112,7 +112,7 @@ class _Passes:
     budget: Budget
 
     @cached_property
-    def set(self) -> TrainingSet:
+    def set(self) -> SplitRows:
         return training_set(self.problem)
 
     @cached_property

@@ -20,7 +20,7 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class TrainingSet:
+class SplitRows:
     """Rows that are trained on, and rows that test what was learned.
 
     rows, targets: (n, N) and (n,), in the principal axes of all rows of the data set.
@@ -67,14 +67,14 @@ class TrainingSet:
         return float(np.mean((self.targets - self.rows @ (self.axes[1] @ self.best)) ** 2))
 
 
-def training_set(problem: Problem) -> TrainingSet:
+def training_set(problem: Problem) -> SplitRows:
     """The training set of a problem with labelled rows and `MultiPass`."""
     algorithm: Any = problem.algorithm
     return first_rows(problem, algorithm.samples, algorithm.shuffle)
 
 
 @lru_cache(maxsize=4)
-def first_rows(problem: Problem, samples: int, shuffle: int) -> TrainingSet:
+def first_rows(problem: Problem, samples: int, shuffle: int) -> SplitRows:
     """The first rows of labelled data after a shuffle of a seed, as a training set; the others are tested on."""
     data: Any = problem.data
     rows, targets = data.rows, problem.row_targets
@@ -88,4 +88,4 @@ def first_rows(problem: Problem, samples: int, shuffle: int) -> TrainingSet:
     inside, outside = np.sort(order[:samples]), np.sort(order[samples:])
     if np.ptp(targets[inside]) == 0:
         raise InputError(f"samples: all {samples} rows of the training set have one label; use more of them")
-    return TrainingSet(rows[inside], targets[inside], rows[outside], targets[outside])
+    return SplitRows(rows[inside], targets[inside], rows[outside], targets[outside])

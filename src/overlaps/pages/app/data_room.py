@@ -15,7 +15,7 @@ from . import controls, table_forecast
 from .choice import Choice
 from .jobs import Task
 from .room import Room, plain
-from .table_forecast import Found, Tabled
+from .table_forecast import ShownForecast, Tabled
 from .uploads import LARGEST, SHIPPED, Uploads
 
 GRAPHS = {
@@ -123,7 +123,7 @@ class Data(Room):
         return files.dataset_bytes(found.curves) if kind == "nc" else found.pictures[kind]
 
 
-def told(found: Found) -> list[Any]:
+def told(found: ShownForecast) -> list[Any]:
     """A forecast in tables and sentences, those of the report."""
     tables = [part for table in forecasts.tables_of(found.curves, found.summary) for part in controls.table(table)]
     return [html.P(forecasts.asks(found.summary)), *tables, *(html.P(line) for line in forecasts.HOW)]
@@ -150,7 +150,7 @@ def take(app: Dash, uploads: Uploads) -> None:
             return no_update, name, str(error)
 
 
-def forecast_figures(found: Found, dark: bool) -> list[Any]:
+def forecast_figures(found: ShownForecast, dark: bool) -> list[Any]:
     """The pictures of a forecast, in the order of `GRAPHS`."""
     drawn = interactive.forecast_of_rows(found.curves, found.summary, dark=dark)
     return [plain(drawn[name]) for name in ("learning curve", "schedule", "spectrum")]

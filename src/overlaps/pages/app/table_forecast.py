@@ -64,7 +64,7 @@ def column(target: str) -> int | str:
 
 
 @dataclass(frozen=True)
-class Found:
+class ShownForecast:
     """A forecast as the page shows it: words, curves, numbers and a picture."""
 
     words: str
@@ -116,7 +116,7 @@ def small() -> None:
     forecast(Samples(rows, rows.sum(1)), runs=2, seed=0)
 
 
-def learn(path: Path | None, chosen: Tabled) -> Found:
+def learn(path: Path | None, chosen: Tabled) -> ShownForecast:
     """The forecast of a file, or of the shipped digits."""
     import matplotlib.pyplot as plt
 
@@ -133,4 +133,4 @@ def learn(path: Path | None, chosen: Tabled) -> Found:
     pictures = {kind: files.picture(picture, kind) for kind in ("png", "svg")}
     plt.close(picture)
     words = repr(found).replace(str(path), chosen.file)
-    return Found(words, found.trust.words, found.curves.load(), found.summary(), pictures)
+    return ShownForecast(words, found.trust.words, found.curves.load(), found.summary(), pictures)
