@@ -288,6 +288,67 @@ def full_batch(rng: np.random.Generator) -> Case:
     return Case(problem, start, None, {"accuracy": asked}, truth)
 
 
+def strong_mixture(rng: np.random.Generator) -> Case:
+    """The equations of strong mixtures where levels hold as well, a latent of one component, and judge them."""
+    problem = ov.Problem(
+        data=ov.HiddenManifold(latent_ratio=0.5),
+        teacher=ov.Committee(1),
+        student=ov.Committee(int(rng.integers(1, 3)), train_readout=bool(rng.random() < 0.5)),
+        algorithm=ov.OnlineSGD(rate(rng, 1.0), decay=float(rng.choice([0.0, 0.1]))),
+    )
+    start = ov.draw(problem, 50, seed=int(rng.integers(1000)), scale=float(rng.uniform(0.5, 1.5)))
+    return Case(problem, start, TIMES, {"accuracy": 0.1, "system": "strong-mixture"}, closed_truth)
+
+
+def updates(rng: np.random.Generator) -> Case:
+    """Batches, momentum, memory and schedules, with jumps and without, by quadrature; judged by closed forms."""
+    most = rate(rng, 2.0)
+    kinds = ov.Schedule([0.4, 1.7], [most, 0.3 * most]), ov.schedules.Steps([0.7], [most, 0.2 * most]), most
+    remembers = ({}, {"momentum": float(rng.uniform(0.1, 0.9))}, {"memory": float(rng.uniform(0.3, 3.0))})
+    kind, memory = kinds[int(rng.integers(3))], remembers[int(rng.integers(3))]
+    if "momentum" in memory:
+        kind = most * (1 - memory["momentum"])
+    net = ov.Committee(1, str(rng.choice(["erf", "relu"])))
+    problem = ov.Problem(
+        data=ov.GaussianInputs(spectrum(rng)),
+        teacher=net,
+        student=net,
+        algorithm=ov.OnlineSGD(kind, decay=float(rng.choice([0.0, 0.1])), batch=int(rng.integers(1, 9)), **memory),
+    )
+    start = ov.draw(problem, 200, seed=int(rng.integers(1000)), scale=float(rng.uniform(0.3, 1.5)))
+    asked = (None, 1e-2, 1e-4, 1e-7)[int(rng.integers(4))]
+    method = "quadrature" if rng.random() < 0.6 else "auto"
+    return Case(problem, start, TIMES, {"accuracy": asked, "method": method}, closed_truth)
+
+
+def tails(rng: np.random.Generator) -> Case:
+    """Inputs of Student's t law, by quadrature; judged by closed forms."""
+    net = ov.Committee(1)
+    problem = ov.Problem(
+        data=ov.StudentInputs(float(rng.uniform(5.0, 12.0)), values=3),
+        teacher=net,
+        student=net,
+        algorithm=ov.OnlineSGD(rate(rng, 0.6)),
+    )
+    start = ov.draw(problem, 200, seed=int(rng.integers(1000)), scale=float(rng.uniform(0.3, 1.5)))
+    asked = (1e-2, 1e-3, 1e-4)[int(rng.integers(3))]
+    return Case(problem, start, TIMES[:2], {"accuracy": asked, "method": "quadrature"}, closed_truth)
+
+
+def exact_mean(rng: np.random.Generator) -> Case:
+    """The mean over runs of a linear unit at finite size, judged by its moments step by step."""
+    net = ov.Committee(1, "linear")
+    problem = ov.Problem(
+        data=ov.GaussianInputs(spectrum(rng)), teacher=net, student=net, algorithm=ov.OnlineSGD(rate(rng, 1.0))
+    )
+    start = ov.draw(problem, 40, seed=int(rng.integers(1000)), scale=float(rng.uniform(0.3, 1.5)))
+    return Case(problem, start, np.array([0.3, 1.0, 3.0, 20.0]), {"accuracy": None, "system": "exact-mean"}, steps)
+
+
+def steps(problem: ov.Problem, start: ov.Start, times: Array) -> dict[str, Array]:
+    return reference.linear_steps(problem, start, times)
+
+
 @dataclass(frozen=True)
 class Row:
     """One kind of problem, and its share of all of them."""
@@ -314,6 +375,10 @@ ROWS: dict[str, Row] = {
     "weak mixture of latents": Row(weak_mixture, 0.03),
     "five fields, random points": Row(random_points, 0.02),
     "full batch": Row(full_batch, 0.03),
+    "strong-mixture equations, one component": Row(strong_mixture, 0.03),
+    "batch, momentum, memory, schedules": Row(updates, 0.03),
+    "Student-t inputs": Row(tails, 0.03),
+    "exact mean of a linear unit": Row(exact_mean, 0.03),
 }
 
 

@@ -18,7 +18,7 @@ from scipy.special import expit, ndtr
 
 import overlaps as ov
 from overlaps.averages import Averages
-from overlaps.online.motion import EquationOfMotion
+from overlaps.online.macro import equation_of_levels
 
 Array = NDArray[np.float64]
 Slope = Callable[[Array, Array, float, Array], tuple[Array, Array, Array]]
@@ -138,15 +138,44 @@ class Absolute(Reference):
 
 def solution(problem: ov.Problem, start: ov.Start, times: Array, how: Any, rtol: float) -> dict[str, Array]:
     """Q, R, m, v and error at the times, by SciPy's own driver of an eighth-order method."""
-    motion = EquationOfMotion(problem, start, how)
+    motion = equation_of_levels(problem, start, how)
     y = motion.pack(start.Q, start.A, start.v)
     t, states = 0.0, []
-    for end in times.tolist():  # from one time to the next, since its output between steps is of lower order
+    knots = [x for x in motion.update.knots.tolist() if 0 < x < times[-1]]
+    for end in sorted({*times.tolist(), *knots}):  # one by one, since output between steps is of lower order
         if end > t:
             with np.errstate(all="ignore"):
-                y = solve_ivp(motion, (t, end), y, "DOP853", rtol=rtol, atol=rtol * 1e-3).y[:, -1]
+                y = solve_ivp(motion.before(end), (t, end), y, "DOP853", rtol=rtol, atol=rtol * 1e-3).y[:, -1]
         t = end
-        states.append(y)
+        if end in times:
+            states.append(y)
     Q, R, m, v = (np.array(part)[None] for part in zip(*(motion.totals(s) for s in states), strict=True))
     averaged = [motion.averages(s, how).error for s in states]
     return {"Q": Q, "R": R, "m": m, "v": v, "error": np.array(averaged)[None]}
+
+
+def linear_steps(problem: ov.Problem, start: ov.Start, times: Array) -> dict[str, Array]:
+    """Means over runs of one linear unit, step by step, by its N × N matrix of second moments.
+
+    With x of covariance Σ, the difference e from the teacher moves as e ← e − (η/N) x (x·e) in a step, so that
+
+        m ← m − (η/N) Σ m,    M ← M − (η/N) (Σ M + M Σ) + (η/N)² (2 Σ M Σ + Tr(Σ M) Σ),    m = E[e], M = E[e eᵀ].
+    """
+    assert start.student is not None and start.teacher is not None and start.size is not None
+    N, B = start.size, start.teacher[0] * start.u[0] / start.v[0]
+    omega = np.repeat(start.eigenvalues, problem.data.dimensions(N))
+    h = float(problem.algorithm.rate) * start.v[0] ** 2 / N  # type: ignore[arg-type]
+    m = start.student[0] - B
+    second, out, done = np.outer(m, m), {"Q": [], "R": [], "error": []}, 0
+    for stop in np.rint(times * N).astype(int).tolist():
+        for _ in range(stop - done):
+            pull = omega[:, None] * second
+            level = np.diag(omega) * float(np.trace(pull))
+            second = second - h * (pull + pull.T) + h * h * (2 * pull * omega + level)
+            m = m - h * omega * m
+        done = stop
+        out["Q"].append(float(omega @ (np.diag(second) + 2 * m * B + B * B)) / N)
+        out["R"].append(float(omega @ ((m + B) * start.teacher[0])) / N)
+        out["error"].append(0.5 * start.v[0] ** 2 * float(omega @ np.diag(second)) / N)
+    found = {name: np.array(x).reshape((1, -1) + (1, 1) * (name != "error")) for name, x in out.items()}
+    return found | {"v": np.broadcast_to(start.v, (1, times.size, 1))}

@@ -14,7 +14,13 @@ import overlaps as ov
 from overlaps.averages import method_for
 from problems import problem
 
-SEEDS = {row: 2 if row == "full batch" else 3 for row in ROWS}  # 44 problems
+ONCE = {
+    "strong-mixture equations, one component",
+    "batch, momentum, memory, schedules",
+    "Student-t inputs",
+    "exact mean of a linear unit",
+}
+SEEDS = {row: 1 if row in ONCE else 2 if row == "full batch" else 3 for row in ROWS}
 
 
 def outcomes() -> list[Outcome]:
