@@ -10,7 +10,8 @@ from ..interface.errors import InputError, unknown
 from ..laws.levels import AnySpectrum
 from ..network.architectures import Committee, Softmax
 from .class_forecast import ClassForecast, forecast_classes
-from .rows_forecast import RowsForecast, forecast_rows
+from .rows_forecast import RowsForecast
+from .rows_forecasting import forecast_rows
 from .spectrum_forecast import Forecast, forecast_spectrum
 
 CLASS_LOSSES = ("logistic", "hinge", "cross-entropy")  # losses of classifiers that can be forecast
