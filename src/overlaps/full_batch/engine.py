@@ -20,7 +20,7 @@ from ..interface.errors import InputError
 from ..problem.start import Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
-from . import labelled_rows
+from . import all_rows
 from .mean_field_theory import check_numbers, solve_full_batch
 from .repeated_runs import sample_full_batch, train_full_batch
 
@@ -37,7 +37,7 @@ def solve(problem: Problem, start: Start, times: Any, *, system: str, **options:
                 "data: theory of full batches takes classes whose covariances commute, as those of rows do not; use "
                 "train, or GaussianClasses of one covariance in place of the rows"
             )
-        return labelled_rows.solve(problem, start, times, options["levels"], options["accuracy"], options["budget"])
+        return all_rows.solve(problem, start, times, options["levels"], options["accuracy"], options["budget"])
     return solve_full_batch(problem, start, times, **options)
 
 
@@ -66,5 +66,5 @@ def train(
         if options["kernels"]:
             raise InputError("kernels: those of two steps are for Gaussian inputs; leave kernels out")
         runs, seed = whole("runs", runs, least=1), whole("seed", seed, least=0)
-        return labelled_rows.train(problem, start, times, runs, seed, options["levels"])
+        return all_rows.train(problem, start, times, runs, seed, options["levels"])
     return train_full_batch(problem, start, times, runs, seed, **options)
