@@ -140,33 +140,41 @@ class FieldRule:
 
         Infinite for coordinates that nothing depends on; all larger by a factor where there would be too many points.
         """
-        alive = np.flatnonzero(X.any(axis=0))
-        spacings = np.full(X.shape[1], np.inf)
-        if alive.size:
-            spacings[alive] = self._affordable(self._resolving(X[:, alive], gain))
+        found = self._spacings(X[None], np.array([gain]))[0]
         # laws of labels come in batches, of which those of about one width share a lattice
-        return STEP ** self._steps(spacings) if self.labelled else spacings
+        return STEP ** _in_steps(found) if self.labelled else found
 
-    @staticmethod
-    def _steps(spacings: Array) -> Array:
-        return np.floor(np.log(spacings) / np.log(STEP) + 1e-9)
+    def _spacings(self, X: Array, gains: Array) -> Array:
+        """Spacings (n, r) for n laws of the fields, X (n, d, r), gains (n,)."""
+        alive = X.any(axis=1)
+        found = np.full(alive.shape, np.inf)
+        for pattern in alive if len(X) == 1 else np.unique(alive, axis=0):
+            laws, places = np.flatnonzero((alive == pattern).all(axis=1)), np.flatnonzero(pattern)
+            if places.size:
+                resolving = self._resolving(X[laws][:, :, places], gains[laws])
+                found[np.ix_(laws, places)] = self._affordable(resolving)
+        return found
 
-    def _resolving(self, X: Array, gain: float) -> Array:
-        r = X.shape[1]
-        sharpness = np.maximum(self.sharpness, gain**2) if self.labelled else self.sharpness
-        if len(sharpness) != len(X):
-            sharpness = np.full(len(X), sharpness.max(initial=0.0))
-        inverse = np.linalg.inv(np.eye(r) + (X.T * sharpness) @ X)
-        width = np.sqrt(np.diag(inverse))
-        B = inverse / np.outer(width, width)
-        steps = _steps(r)
-        least = float(np.einsum("ij,jk,ik->i", steps, B, steps).min()) if r > 1 else 1.0
-        return self.spacing * width * np.sqrt(max(least, 1e-3))
+    def _resolving(self, X: Array, gains: Array) -> Array:
+        d, r = X.shape[1:]
+        sharpness = np.broadcast_to(self.sharpness, (len(X), len(self.sharpness)))
+        if self.labelled:
+            sharpness = np.maximum(sharpness, gains[:, None] ** 2)
+        if sharpness.shape[1] != d:
+            sharpness = np.repeat(sharpness.max(axis=1, initial=0.0)[:, None], d, axis=1)
+        transposed = X.swapaxes(1, 2)
+        inverse = np.linalg.inv(np.eye(r) + (transposed * sharpness[:, None, :]) @ X)
+        width = np.sqrt(np.diagonal(inverse, axis1=1, axis2=2))
+        least = np.ones(len(X))
+        if r > 1:
+            B, steps = inverse / (width[:, :, None] * width[:, None, :]), _steps(r)
+            least = ((steps @ B) * steps).sum(axis=2).min(axis=1)
+        return self.spacing * width * np.sqrt(np.maximum(least, 1e-3))[:, None]
 
     def _affordable(self, spacings: Array) -> Array:
-        d = len(spacings)
-        points = np.pi ** (d / 2) / gamma(d / 2 + 1) * np.prod(self.radius / spacings)
-        return spacings * max(1.0, points / self._most(self.refinement)) ** (1 / d)
+        d = spacings.shape[1]
+        points = np.pi ** (d / 2) / gamma(d / 2 + 1) * np.prod(self.radius / spacings, axis=1)
+        return spacings * (np.maximum(1.0, points / self._most(self.refinement)) ** (1 / d))[:, None]
 
     def points(
         self,
@@ -213,9 +221,9 @@ class FieldRule:
         moved[0] = 0
         return z, w, moved
 
-    def steps(self, X: Array, gain: float) -> Array:
-        """Spacings in steps of a factor, (r,), for `stepped`."""
-        return self._steps(self.spacings(X, gain))
+    def steps(self, X: Array, gains: Array) -> Array:
+        """Spacings in steps of a factor, (n, r), for `stepped`, of n laws of the fields: X (n, d, r), gains (n,)."""
+        return _in_steps(self._spacings(X, gains))
 
     def stepped(self, steps: Array) -> tuple[Array, Array]:
         """Nodes and weights of the lattice with spacings of so many steps."""
@@ -226,6 +234,11 @@ class FieldRule:
         z = np.zeros((len(some), len(steps)))
         z[:, alive] = some
         return z, w
+
+
+def _in_steps(spacings: Array) -> Array:
+    """Powers of `STEP`, whole numbers, that are next below."""
+    return np.floor(np.log(spacings) / np.log(STEP) + 1e-9)
 
 
 @cache

@@ -301,7 +301,7 @@ class LossQuadrature:
         """Error of one component for a batch: C (n, K+M, K+M), v (n, K), means (n, K+M); a few lattices serve all."""
         basis = np.eye(C.shape[-1]) if self.basis is None else self.basis
         spread = basis @ choleskys(basis.T @ C @ basis)
-        steps = np.array([self.rule.steps(x, gain) for x, gain in zip(spread, np.abs(v).max(1), strict=True)])
+        steps = self.rule.steps(spread, np.abs(v).max(1))
         _, first, which = np.unique(steps, axis=0, return_index=True, return_inverse=True)
         out = np.empty(len(C))
         for key, i in enumerate(first):
