@@ -47,7 +47,7 @@ def test_run_writes_everything_and_the_spec_reproduces_it(spec, tmp_path, monkey
     code, out, err = command(monkeypatch, capsys, "run", str(spec), "--out", str(tmp_path / "a"))
     assert code == 0, err
     made = tmp_path / "a"
-    names = {"spec.toml", "macro.nc", "meso.nc", "micro.nc", "figure.png", "verdict.txt", "verdict.json"}
+    names = {"runs", "spec.toml", "macro.nc", "meso.nc", "micro.nc", "figure.png", "verdict.txt", "verdict.json"}
     names |= {f"points {pair}.nc" for pair in ("macro against meso", "macro against micro", "meso against micro")}
     assert {p.name for p in made.iterdir()} == names
     assert str(made / "figure.png") in out and str(made / "verdict.txt") in out

@@ -39,7 +39,7 @@ def test_spec_round_trips():
 
 def test_everything_is_written(small):
     names = {"plan", "spec.toml", "macro.nc", "meso.nc", "micro.nc", "figure.png", "verdict.txt", "verdict.json"}
-    names |= {"large macro.nc", "large meso.nc"} | {f"outliers {n}.nc" for n in ("macro", "micro", "predicted")}
+    names |= {"runs", "large macro.nc", "large meso.nc"} | {f"outliers {n}.nc" for n in ("macro", "micro", "predicted")}
     names |= {f"images {student} {scale}.nc" for student in demo.IMAGES for scale in ("meso", "micro")}
     pairs = {*PAIRS, *(demo.on_images(student) for student in demo.IMAGES)}
     assert {path.name for path in small.folder.iterdir()} == names | {f"points {pair}.nc" for pair in pairs}
