@@ -146,7 +146,7 @@ class FieldRule:
 
     def _spacings(self, X: Array, gains: Array) -> Array:
         """Spacings (n, r) for n laws of the fields, X (n, d, r), gains (n,)."""
-        alive = X.any(axis=1)
+        alive = np.asarray(X.any(axis=1))
         found = np.full(alive.shape, np.inf)
         for pattern in alive if len(X) == 1 else np.unique(alive, axis=0):
             laws, places = np.flatnonzero((alive == pattern).all(axis=1)), np.flatnonzero(pattern)
