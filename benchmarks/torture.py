@@ -209,6 +209,8 @@ class Cluster:
             "worker 2": ["worker", address, "--nthreads", "1", "--no-dashboard", "--death-timeout", "60"],
         }
         dask = [sys.executable, "-m", "dask"]
+        if "scheduler" in self.processes and self.processes["scheduler"].poll() is not None:
+            self.stop()  # its workers would end too, but only after a while in which they count as there
         for name, words in commands.items():
             if name not in self.processes or self.processes[name].poll() is not None:
                 options = {"cwd": self.folder, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
@@ -311,7 +313,9 @@ def once(
     before = job.kept(folder)
     process, token = begin(job, folder)
     try:
+        deadline = time.monotonic() + PATIENCE
         while process.poll() is None and len(before) < moment.kept > len(job.kept(folder)):
+            assert time.monotonic() < deadline, f"{job.name}: nothing was kept within {PATIENCE:g} s"
             time.sleep(0.05)
         with suppress(subprocess.TimeoutExpired):
             process.wait(moment.seconds)
