@@ -7,8 +7,11 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +20,7 @@ import overlaps as ov
 from overlaps.interface import files
 from overlaps.interface.packed import pack, unpack
 from overlaps.problem.address import address
+from overlaps.sweep import workers
 from overlaps.sweep.cell import Cell
 from overlaps.sweep.store import Store
 from overlaps.sweep.workers import DEATHS, Died, Processes, in_turn
@@ -195,6 +199,55 @@ def test_a_cell_that_kills_its_process_is_given_up_and_the_others_are_done() -> 
     found = {job[0]: result for job, result in in_turn(jobs, kills_itself, Processes(2))}
     assert isinstance(found.pop(-1), Died)
     assert found == {1: 2, 2: 4, 3: 6, 4: 8, 5: 10} and DEATHS == 3
+
+
+class Simulated:
+    """Workers in this process: a job of a dying number ends its worker as often as it says."""
+
+    at_once, shared, deaths = 2, True, (ChildProcessError,)
+
+    def __init__(self, dies: dict[int, int]) -> None:
+        self.dies, self.parcels = dies, list[list[int]]()
+
+    def submit(self, work: Callable[[Any], Any], job: Any) -> Future[Any]:
+        done: Future[Any] = Future()
+        self.parcels.append([each[0] for each in job])
+        for (number,) in job:
+            if self.dies.get(number, 0) > 0:
+                self.dies[number] -= 1
+                done.set_exception(ChildProcessError())
+                return done
+        done.set_result(work(job))
+        return done
+
+    def restart(self) -> None: ...
+    def stop(self) -> None: ...
+
+
+def test_deaths_count_for_the_cell_that_died() -> None:
+    """Cells come and go, and none inherits the deaths of one that has been given up."""
+    by = Simulated({3: 99, 4: 99, 5: 99} | dict.fromkeys(range(20, 200), 1))
+    found = {job[0]: result for job, result in in_turn(((k,) for k in range(200)), lambda job: job[0], by)}
+    assert sorted(k for k, result in found.items() if isinstance(result, Died)) == [3, 4, 5]
+    assert len(found) == 200 and all(k == result for k, result in found.items() if k not in (3, 4, 5))
+
+
+def test_slow_cells_after_fast_ones_are_handed_out_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parcels grow while cells are fast; of slow ones all but the first come back, and nothing is computed twice."""
+    monkeypatch.setattr(workers, "PARCEL", 0.02)
+    computed: list[int] = []
+
+    def work(job: tuple[int]) -> int:
+        computed.append(job[0])
+        time.sleep(0.03 if job[0] >= 300 else 0.0)
+        return job[0]
+
+    by = Simulated({})
+    found = [result for _, result in in_turn(((k,) for k in range(320)), work, by)]
+    assert sorted(found) == list(range(320)) and sorted(computed) == list(range(320))
+    sizes = [len(parcel) for parcel in by.parcels]
+    assert max(sizes) > 16 and sizes[-8:] == [1] * 8
+    assert all(after <= 2 * max(sizes[:i]) for i, after in enumerate(sizes) if i)
 
 
 def about_a_worker(job: list[int]) -> tuple[list[int], int | None, int]:

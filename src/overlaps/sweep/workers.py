@@ -1,8 +1,9 @@
 """Who computes: this process, processes on this machine (joblib's), or the workers of a Dask cluster.
 
 All of them are executors of `concurrent.futures`, so there is one loop for all: cells are handed out in parcels, each
-of as many as take some `PARCEL` seconds, since to send a parcel and its results costs a few milliseconds. What comes of
-them goes to the store from here; workers need no disk of their own. A worker that dies takes the cells with it that
+of as many as take some `PARCEL` seconds, since to send a parcel and its results costs a few milliseconds; cells that
+a worker has not begun by then come back, so that slow cells are kept one by one. What comes of them goes to the store
+from here; workers need no disk of their own. A worker that dies takes the cells with it that
 were handed out, and these are handed out again: one by one, so that a cell which kills its process is distinguished
 from those that only shared the process, and given up after `DEATHS`.
 
@@ -196,15 +197,17 @@ def in_turn(
 
     jobs: are asked for when there is a worker for them. stopped: whether to hand out no more.
     """
-    queue, again = iter(jobs), deque[Job]()
+    queue, returned, again = iter(jobs), deque[Job](), deque[Job]()
     running: dict[Future[Any], list[Job]] = {}
-    lost: dict[int, int] = {}
+    lost: dict[int, int] = {}  # deaths of jobs that are still to be done, whose ids are theirs alone
     left, count = True, 1
     several = partial(_computed, work)
     try:
-        while running or again or left:
-            while left and not again and len(running) < AHEAD * by.at_once and not stopped():
-                if not (parcel := list(islice(queue, count))):
+        while running or again or returned or left:
+            while (left or returned) and not again and len(running) < AHEAD * by.at_once and not stopped():
+                parcel = [returned.popleft() for _ in range(min(count, len(returned)))]
+                parcel += islice(queue, count - len(parcel))
+                if not parcel:
                     left = False
                     break
                 running[by.submit(several, parcel)] = parcel
@@ -226,16 +229,20 @@ def in_turn(
                     for job in parcel:
                         lost[id(job)] = lost.get(id(job), 0) + (alone and len(parcel) == 1)
                         if lost[id(job)] >= DEATHS:
+                            del lost[id(job)]
                             yield job, Died("its process has died three times, for want of memory perhaps")
                         else:
                             again.append(job)
                 except CancelledError:
                     raise InputError(f"cluster: {by!r}, has gone; start one, and sweep again to go on") from None
                 else:
-                    if by.shared:  # at most twice as many as before, for the next may take longer
-                        fitting = PARCEL * len(parcel) / max(seconds, 1e-6)
-                        count = int(max(1, min(fitting, 2 * count, MOST)))
-                    yield from zip(parcel, results, strict=True)
+                    if by.shared:  # at most twice as many as these, for the next may take longer
+                        fitting = PARCEL * len(results) / max(seconds, 1e-6)
+                        count = int(max(1, min(fitting, 2 * len(results), MOST)))
+                    returned.extendleft(reversed(parcel[len(results) :]))
+                    for job, result in zip(parcel, results, strict=False):
+                        lost.pop(id(job), None)
+                        yield job, result
             if died:
                 count = 1
                 by.restart()
@@ -244,9 +251,13 @@ def in_turn(
 
 
 def _computed(work: Callable[[Job], Any], parcel: list[Job]) -> tuple[float, list[Any]]:
-    """What comes of each job, and the seconds that all of them took."""
+    """What comes of each job, and the seconds that they took; jobs after `PARCEL` seconds are not begun."""
     began = clock.perf_counter()
-    results = [work(job) for job in parcel]
+    results = [work(parcel[0])]
+    for job in parcel[1:]:
+        if clock.perf_counter() - began > PARCEL:
+            break
+        results.append(work(job))
     return clock.perf_counter() - began, results
 
 
