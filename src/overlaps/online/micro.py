@@ -34,7 +34,7 @@ from .runs import record, refuse_kernels
 from .steps import BLOCK, Sampler, Target, blocked, direct, given, mean_loss, redraw
 
 Array = NDArray[np.float64]
-BLOCKED_FROM = 80  # student units from which blocks are faster by 1.3 at all sizes (make bench measures it)
+BLOCKED_FROM = 160  # student units from which blocks are faster by 1.3 at all sizes (make bench measures it)
 AHEAD = 128  # inputs of a hidden manifold made by one matrix product
 LARGEST = 2.5e8  # numbers of the inputs that are drawn at once
 
