@@ -9,12 +9,15 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 
+_ACTIVATIONS = ("contracts/activations", "averages")
 _AVERAGES = ("averages", "shifted_averages", "average_errors")
 _BLOCKS = ("population_spectra", "outliers", "covariance_spectra")
 _KERNELS = ("dmft", "full_batch_batches", "fluctuations")
 _LINEAR = ("long_stretches", "linear_budgets", "labelled_rows", "linear_laws")
+_LOSSES = ("contracts/losses", "label_averages", "averages")
 _MOTION = ("macro", "mixture_scales", "implicit", "diffusion", "moments", "update")
 _NEURONS = ("giant_step_neurons", "giant_step_prediction")
+_PLANS = ("optimise", "rows_forecast")
 _SCHEDULES = ("contracts/schedules", "full_batch_schedules")
 
 TESTS: dict[str, tuple[str, ...]] = {
@@ -49,7 +52,22 @@ TESTS: dict[str, tuple[str, ...]] = {
     "averages.sums": _AVERAGES,
     "compare.discrepancy": ("discrepancy",),
     "compare.finite_size": ("comparison",),
+    "compare.other_rows": ("fresh_rows",),
     "compare.verdict": ("comparison",),
+    "compiled.normals": ("normals",),
+    "data.class_moments": ("class_moments", "classified_rows"),
+    "data.covariance": ("from_data", "real_samples"),
+    "data.divergence": ("divergence",),
+    "data.eigenbasis": ("full_batch_classes", "linear_laws"),
+    "data.features": ("manifold",),
+    "data.fit_bias": ("fresh_rows", "ridge", "rows_forecast"),
+    "data.gaussian_moments": ("nonlinearity",),
+    "data.nonlinearity": ("nonlinearity", "manifold"),
+    "data.power_law": ("power_fit", "from_data"),
+    "data.realised": ("manifold", "strong_mixture"),
+    "data.spectrum": ("problem", "linear_laws", "from_data"),
+    "data.square_roots": ("start", "full_batch_classes", "manifold"),
+    "data.weighted_rows": ("fresh_rows",),
     "full_batch.batches": ("full_batch_batches",),
     "full_batch.comparison_processes": ("comparison_theorem",),
     "full_batch.continuation": ("comparison_theorem",),
@@ -79,10 +97,21 @@ TESTS: dict[str, tuple[str, ...]] = {
     "laws.secular": ("linear_laws",),
     "laws.softmax": ("softmax_laws",),
     "laws.xor": ("xor_laws",),
+    "network.activations.erf": _ACTIVATIONS,
+    "network.activations.relu": _ACTIVATIONS,
+    "network.activations.softplus": _ACTIVATIONS,
+    "network.activations.tanh": _ACTIVATIONS,
+    "network.losses.cross_entropy": _LOSSES,
+    "network.losses.hinge": _LOSSES,
+    "network.losses.logistic": _LOSSES,
+    "network.losses.square": _LOSSES,
     "online.class_covariances": ("class_covariances", "classified_rows"),
+    "online.classified_rows": ("classified_rows",),
     "online.component_levels": ("strong_mixture", "class_covariances", "mixture_scales"),
     "online.diffusion": ("diffusion",),
     "online.exact_mean": _LINEAR,
+    "online.implicit": ("implicit",),
+    "online.labelled_rows": ("labelled_rows", "linear_budgets"),
     "online.linear_step": _LINEAR,
     "online.long_stretches": _LINEAR,
     "online.meso": ("law", "mixture_scales", "update"),
@@ -93,15 +122,24 @@ TESTS: dict[str, tuple[str, ...]] = {
     "online.steps": ("law", "real_samples", "update", "mixture_scales"),
     "online.strong_mixture": ("strong_mixture",),
     "online.weak_mixture": ("strong_mixture",),
+    "plan.linear_mean": _PLANS,
+    "plan.objectives": _PLANS,
+    "plan.rows_task": ("rows_forecast", "labelled_rows"),
+    "plan.spectrum_forecast": ("cli_spectrum", "from_data", "power_fit"),
+    "plan.velocity_mean": _PLANS,
+    "problem.origin": ("mixture", "outliers"),
     "spectra.alignment": ("eigenpairs", "observer"),
     "spectra.covariance_law": ("covariance_spectra",),
     "spectra.edges": ("outliers", "covariance_spectra"),
     "spectra.empirical": ("empirical_spectra", "observer"),
     "spectra.given_fields": ("covariance_spectra",),
+    "spectra.operators": ("empirical_spectra", "eigenpairs"),
+    "spectra.outliers": ("outliers", "covariance_spectra"),
     "spectra.population": _BLOCKS,
     "spectra.population_block": _BLOCKS,
     "spectra.span": _BLOCKS,
     "spectra.weighted": ("outliers", "covariance_spectra"),
+    "trajectory.fresh_rows": ("fresh_rows",),
 }
 
 
