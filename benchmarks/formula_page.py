@@ -13,7 +13,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "formula_mutants.md"
 SAME = {
     "averages.frame.outside#3": "A third projection onto what is left after two changes rounding errors alone.",
     "averages.panels._field_cuts#12": "The sides −2, …, 2 are symmetric, and cuts are sorted before they are used.",
-    "laws.ridge._felt#10": "Callers leave out eigenvalues of zero, and in the sum of any others the number is lost.",
+    "laws.ridge._effective_decay#10": "Callers leave out eigenvalues of zero; in any other sum the number is lost.",
     "laws.secular.roots#1": "Two threads share what one does otherwise; each root is found by itself.",
     "spectra.span.span#6": "Signs, by which to multiply and to divide is the same.",
 }  # mutants that compute the same, by name: why; they are not run

@@ -78,7 +78,7 @@ cli.main()
 """
     code, out, err = printed("ascii", code=program)
     assert code == 1 and "overlaps: warning: sigma^2 is small" in err and "RuntimeError: sqrt2 != eta" in err
-    assert sorted(out.splitlines()) == [">=", "beta -> inf"]
+    assert ">=" in out and "beta -> inf" in out and out.isascii()  # two processes may write into one line
 
 
 def test_utf8_is_left_as_it_is() -> None:

@@ -25,7 +25,8 @@ from .frame import dot, nearer, outside
 
 
 @kept(error_model="numpy")
-def _asin(x):  # pragma: no cover - compiled
+def asin(x):  # pragma: no cover - compiled
+    """Of a correlation, which rounding may put outside of [−1, 1]."""
     return math.asin(min(1.0, max(-1.0, x)))
 
 
@@ -57,7 +58,7 @@ def probability(C, s, nodes, weights):  # pragma: no cover - compiled
     for x in range(n):
         for y in range(x + 1, n):
             i, j = s[x], s[y]
-            end = _asin(C[i, j])
+            end = asin(C[i, j])
             if n < 4:
                 total += 0.5 ** (n - 2) * end / (2 * math.pi)
                 continue
@@ -70,7 +71,7 @@ def probability(C, s, nodes, weights):  # pragma: no cover - compiled
                 angle = end * (1.0 - left * (1.0 - nodes[q]))
                 t = min(1.0, math.sin(angle) / C[i, j])
                 rho = _given_two(C, i, j, k, l, t, math.cos(angle) ** 2)
-                part += weights[q] * 4.0 * left * (0.25 + _asin(rho) / (2 * math.pi))
+                part += weights[q] * 4.0 * left * (0.25 + asin(rho) / (2 * math.pi))
             total += end * part / (2 * math.pi)
     return max(0.0, total)
 
@@ -116,6 +117,6 @@ def second_moment(C, X, s, p, q, nodes, weights):  # pragma: no cover - compiled
                 lengths = outside(X[k], nearer(X[k], X[j], X[l], d), basis, 2, d, first)
                 lengths *= outside(X[m], nearer(X[m], X[j], X[l], d), basis, 2, d, second)
                 if lengths > 0.0:
-                    chance += _asin(dot(first, second, d) / lengths) / (2 * math.pi)
+                    chance += asin(dot(first, second, d) / lengths) / (2 * math.pi)
             total += C[p, j] * dot(X[q], basis[1], d) * chance / (2 * math.pi)
     return total

@@ -47,7 +47,8 @@ BUDGET = 14_000_000  # points times pairs of units
 FEWER = 3  # log2 of how many times fewer points averages of two fields need
 SEEN = 1e-6  # share of the variance of f, and of f², below which points count as not seeing it
 REACH, TABULATED = 30.0, 1e-7  # outputs that a table has, and how far it may be off, relative
-FIELDS, ACCURATE = 4, 1e-3  # up to so many panels can be afforded, and for less accuracy than this need not be
+PANEL_UNITS = 4  # for up to this many units panels are affordable
+PANEL_ACCURACY = 1e-3  # at this accuracy or a looser one points suffice even there
 
 
 class Known(NamedTuple):
@@ -234,11 +235,14 @@ class ReluOutputs(LossQuadrature):
 
     @staticmethod
     def serves(problem: Problem, accuracy: float) -> bool:
-        """Whether the problem is one of these, and this is the way to an accuracy: panels are better, and dearer."""
+        """Whether a smooth loss of many ReLU outputs is averaged by points made positive, at this accuracy.
+
+        Panels serve few units: they are more accurate, and cost more.
+        """
         student, law = problem.student, problem.law
-        if not (isinstance(student, Committee) and student.activation == "relu" and student.units >= FIELDS):
+        if not (isinstance(student, Committee) and student.activation == "relu" and student.units >= PANEL_UNITS):
             return False
-        if student.units == FIELDS and accuracy < ACCURATE:
+        if student.units == PANEL_UNITS and accuracy < PANEL_ACCURACY:
             return False
         smooth = isinstance(law, OutputLoss) and law.bend is not None and not problem.label_noise
         return smooth and problem.teacher is None and bool(problem.data.components.variances.all())

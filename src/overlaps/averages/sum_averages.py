@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..compiled.functions import kept
+from .orthant import asin
 from .sums import Sum
 
 Array = NDArray[np.float64]
@@ -51,11 +52,6 @@ def terms(total: Sum) -> Terms:
 
 
 @kept(error_model="numpy")
-def _asin(x):  # pragma: no cover - compiled
-    return math.asin(min(1.0, max(-1.0, x)))
-
-
-@kept(error_model="numpy")
 def product(C, a, b, g, h):  # pragma: no cover - compiled
     """E[g(h_a) h(h_b)]."""
     c, both = C[a, b], 0.0
@@ -65,7 +61,7 @@ def product(C, a, b, g, h):  # pragma: no cover - compiled
         A = C[a, a] + g.widths[i]
         odd += h.linear * g.steps[i] * root * c / math.sqrt(A)
         for j in range(h.steps.size):
-            both += g.steps[i] * h.steps[j] * _asin(c / math.sqrt(A * (C[b, b] + h.widths[j])))
+            both += g.steps[i] * h.steps[j] * asin(c / math.sqrt(A * (C[b, b] + h.widths[j])))
     for j in range(h.steps.size):
         odd += g.linear * h.steps[j] * root * c / math.sqrt(C[b, b] + h.widths[j])
     return odd + 2 / math.pi * both + _even(C, a, b, g, h)

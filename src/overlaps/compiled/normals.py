@@ -34,7 +34,7 @@ _inlined = njit(forceinline=True, **_FREE)
 
 @_inlined
 def mix(z):  # pragma: no cover - compiled
-    """64 random bits from 64 that count."""
+    """SplitMix64's mixing function: 64 random bits from a counter."""
     z = (z ^ (z >> BITS(30))) * BITS(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> BITS(27))) * BITS(0x94D049BB133111EB)
     return z ^ (z >> BITS(31))

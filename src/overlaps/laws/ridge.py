@@ -75,14 +75,14 @@ def ridge_error(data: Samples, samples: ArrayLike, decay: float = 0.0) -> Array:
 
 def equivalent_error(lam: Array, signal: Array, noise: float, n: float, decay: float) -> float:
     """The error on fresh rows for eigenvalues λ (N,), signal λ θ*² (N,), noise σ², n rows and decay β."""
-    kappa = _felt(lam, n, decay)
+    kappa = _effective_decay(lam, n, decay)
     bias = kappa**2 * float(np.sum(signal / (lam + kappa) ** 2))
     gamma = float(np.sum((lam / (lam + kappa)) ** 2)) / n
     return 0.5 * (bias + noise) / (1 - gamma)
 
 
-def _felt(lam: Array, n: float, decay: float) -> float:
-    """κ of n rows."""
+def _effective_decay(lam: Array, n: float, decay: float) -> float:
+    """κ of n rows: the decay that a fit to infinitely many would need to be as biased."""
     if decay == 0 and n > lam.size:
         return 0.0
 

@@ -61,8 +61,8 @@ class Frame(NamedTuple):
     root: Array
 
 
-class Chance(NamedTuple):
-    """What is drawn for a sample besides its noise, and the teacher's readout u (M,).
+class SampleLaw(NamedTuple):
+    """The law of a sample besides its input noise: component, label, label noise; and the teacher's readout u (M,).
 
     cumulative, labels: (components,), see `Components`; means: how many components have one; noise: standard
     deviation of what is added to the teacher's output.
@@ -114,14 +114,14 @@ def _fold(X, z, b, F, delta, step):  # pragma: no cover - compiled
 
 
 @inlined
-def _draw(chance, frame, c, z, outside, lam, nu, rng):  # pragma: no cover - compiled
+def _draw(sample_law, frame, c, z, outside, lam, nu, rng):  # pragma: no cover - compiled
     """An input of component c: its coordinates z (B, R+F+1) in the frame, and the fields of students and teachers.
 
     outside: whether to draw its length outside the frame as well, which follows the coordinates of a level.
     """
     fixed, span, residual, width, rest, root = frame
     B, F, _ = fixed.shape
-    K, M, means = lam.size, nu.size, chance.means
+    K, M, means = lam.size, nu.size, sample_law.means
     lam[:] = 0.0
     nu[:] = 0.0
     for b in range(B):
@@ -151,21 +151,21 @@ def _draw(chance, frame, c, z, outside, lam, nu, rng):  # pragma: no cover - com
 
 
 @loop(nogil=True)
-def _single(kernel, chance, frame, v, step, batch, size, rng, stop):  # pragma: no cover - compiled
+def _single(kernel, sample_law, frame, v, step, batch, size, rng, stop):  # pragma: no cover - compiled
     """A step for each of the matrices in `step`, in place: of one sample, with one row a unit; stop: see `Run`."""
     fixed, span, residual, width, rest, _ = frame
     B, F, _ = fixed.shape
     K = span.shape[1]
-    lam, nu, dlam, dv = np.empty(K), np.empty(chance.u.size), np.empty(K), np.empty(K)
+    lam, nu, dlam, dv = np.empty(K), np.empty(sample_law.u.size), np.empty(K), np.empty(K)
     z = np.empty((B, K + F + 1))
     keeps, pulls, keeps_readout, pulls_readout = step
-    readout, labels, u, noise = v[0], chance.labels, chance.u, chance.noise
-    cumulative, means = chance.cumulative, chance.means
+    readout, labels, u, noise = v[0], sample_law.labels, sample_law.u, sample_law.noise
+    cumulative, means = sample_law.cumulative, sample_law.means
     for s in range(len(pulls)):
         if stop[0]:
             return
         c = component(cumulative, means, rng)
-        _draw(chance, frame, c, z, True, lam, nu, rng)
+        _draw(sample_law, frame, c, z, True, lam, nu, rng)
         shift = noise * rng.standard_normal() if noise > 0.0 else 0.0
         kernel(lam, nu, labels[c], readout, u, shift, dlam, dv)
         keep, pull = keeps[s, 0, 0], pulls[s, 0] / size
@@ -218,11 +218,11 @@ def _move(rows, keep, pull, gradient, moved):  # pragma: no cover - compiled
 
 
 @loop(nogil=True)
-def _batches(kernel, chance, frame, v, step, batch, size, rng, stop):  # pragma: no cover - compiled
+def _batches(kernel, sample_law, frame, v, step, batch, size, rng, stop):  # pragma: no cover - compiled
     """A step for each of the matrices in `step`, in place: of a batch of samples, with any number of rows a unit."""
     B, F, _ = frame.fixed.shape
     R, (J, K) = frame.span.shape[1], v.shape
-    lam, nu, dlam, dv = np.empty(K), np.empty(chance.u.size), np.empty(K), np.empty(K)
+    lam, nu, dlam, dv = np.empty(K), np.empty(sample_law.u.size), np.empty(K), np.empty(K)
     z, total_dv, moved = np.empty((B, R + F + 1)), np.empty(K), np.empty(J)
     inside, outside = np.empty((B, K, R + F)), np.zeros((K, K))
     H, C, T = np.empty((B, K, K)), np.empty((K, K)), np.empty((K, K))
@@ -233,10 +233,10 @@ def _batches(kernel, chance, frame, v, step, batch, size, rng, stop):  # pragma:
         for _ in range(batch):
             if stop[0]:
                 return
-            c = component(chance.cumulative, chance.means, rng)
-            _draw(chance, frame, c, z, False, lam, nu, rng)
-            shift = chance.noise * rng.standard_normal() if chance.noise > 0.0 else 0.0
-            kernel(lam, nu, chance.labels[c], v[0], chance.u, shift, dlam, dv)
+            c = component(sample_law.cumulative, sample_law.means, rng)
+            _draw(sample_law, frame, c, z, False, lam, nu, rng)
+            shift = sample_law.noise * rng.standard_normal() if sample_law.noise > 0.0 else 0.0
+            kernel(lam, nu, sample_law.labels[c], v[0], sample_law.u, shift, dlam, dv)
             for k in range(K):
                 total_dv[k] += dv[k] / batch
                 for b in range(B):
@@ -315,7 +315,7 @@ class Chain:
         self.v[0] = start.v
         self.size = start.size
         means = F - start.u.size
-        self.chance = Chance(*problem.data.components.drawn, means, problem.label_noise, start.u)
+        self.sample_law = SampleLaw(*problem.data.components.drawn, means, problem.label_noise, start.u)
         width = np.minimum(start.dimensions, R + F)
         rest = start.dimensions - width
         fixed, span, residual = np.zeros((B, F, R + F)), np.zeros((B, R, R + F)), np.zeros((B, R, R + K))
@@ -350,7 +350,7 @@ class Chain:
         for i, stop in enumerate(steps):
             matrices = self.update.steps(self.done, int(stop) - self.done, self.size)
             sampled = matrices, self.update.batch, float(self.size), self.rng, self.stop
-            self.take_steps(self.kernel, self.chance, self.frame, self.v, *sampled)
+            self.take_steps(self.kernel, self.sample_law, self.frame, self.v, *sampled)
             self.done = int(stop)
             _overlaps(self.frame, Q[i], A[i])
             V[i] = self.v[0]

@@ -25,7 +25,7 @@ def of_sweep(folder: Path, data: xr.Dataset) -> Document:
     fields = sorted((d for d in dims if d not in ("seed", "scale")), key=lambda d: -data.sizes[d])
     counts = Counter(data["status"].values.ravel().tolist())
     done = counts.get("done", 0)
-    told = ", ".join(f"{count} {word}" for word, count in counts.most_common())
+    statuses = ", ".join(f"{count} {word}" for word, count in counts.most_common())
     reasons = Counter(text for text in data["reason"].values.ravel().tolist() if text)
     over = ", ".join(f"{d} ({data.sizes[d]} values)" for d in dims if data.sizes[d] > 1)
     return Document(
@@ -33,7 +33,7 @@ def of_sweep(folder: Path, data: xr.Dataset) -> Document:
         question=f"What does theory or training give over {over or 'one value'}?",
         verdict=f"{done} of {data['status'].size} cells are done.",
         answer=[
-            f"Cells: {told}.",
+            f"Cells: {statuses}.",
             *_best(data, fields),
             *(f"{n} not done: {text}" for text, n in reasons.most_common(5)),
         ],
@@ -86,7 +86,7 @@ def _best(data: xr.Dataset, fields: list[str]) -> list[str]:
     mean = error.mean([d for d in error.dims if d == "seed"])
     place = np.unravel_index(np.nanargmin(mean.values), mean.shape)
     at = mean.isel({d: int(i) for d, i in zip(mean.dims, place, strict=True)})
-    where = ", ".join(f"{name.replace('_', ' ')} {_told(at[name].item())}" for name in fields)
+    where = ", ".join(f"{name.replace('_', ' ')} {_formatted(at[name].item())}" for name in fields)
     if not where:
         return []
     seeds = data.sizes.get("seed", 1)
@@ -102,12 +102,12 @@ def _cells(data: xr.Dataset, fields: list[str]) -> Table:
         at = dict(zip(dims, index, strict=True))
         values = (data[d].values[i].item() if d in data.coords else i for d, i in at.items())
         value = np.nan if error is None else float(error.isel(at))
-        told = f"{value:.4g}" if np.isfinite(value) else str(data["reason"].isel(at).item())
-        rows.append([*map(_told, values), str(data["status"].isel(at).item()), told])
+        outcome = f"{value:.4g}" if np.isfinite(value) else str(data["reason"].isel(at).item())
+        rows.append([*map(_formatted, values), str(data["status"].isel(at).item()), outcome])
     note = f"The first {MOST} of {data['status'].size} cells." if data["status"].size > MOST else ""
     columns = [*(d.replace("_", " ") for d in dims), "status", "error at the last time, or why not"]
     return Table("Cells", columns, rows, note, folded=f"{len(rows)} cells, one by one")
 
 
-def _told(value: Any) -> str:
+def _formatted(value: Any) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
