@@ -25,3 +25,20 @@ def test_its_links_and_pictures_are_there() -> None:
 
     for target in re.findall(r"\]\(([^)#]+)\)", PAGE):
         assert target.startswith("https://") or (Path(__file__).parents[1] / target).exists(), target
+
+
+def test_its_numbers_on_real_rows_are_those_of_the_pages() -> None:
+    """Each number of the page on the reader's own rows stands in the page of docs that a command has written."""
+    import re
+
+    docs = Path(__file__).parents[1] / "docs"
+    said = " ".join(PAGE.split())
+    median = re.search(r"median deviation of training from theory is ([\d.]+) %, and ([\d.]+) % where", said)
+    assert median is not None
+    measured = re.sub(r"[*\n]+", " ", (docs / "real_rows.md").read_text(encoding="utf-8"))
+    for number in median.groups():
+        assert re.search(rf"median( deviation)?\s+is\s+{re.escape(number)}%", measured), number
+    saved = re.search(r"planned schedule saves (\d+) % of the error above the floor where (\d+) % were predicted", said)
+    assert saved is not None
+    trained, predicted = saved.groups()
+    assert f"| error above the floor saved | {predicted} % | {trained} % |" in (docs / "mnist.md").read_text("utf-8")
