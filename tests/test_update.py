@@ -178,20 +178,24 @@ def test_steps_by_hand() -> None:
         assert run.data["v"].values[0, 0] == pytest.approx(by_hand(q, start, rng, N), abs=1e-12)
 
 
+@pytest.mark.parametrize("memory", [None, 1.0])
 @pytest.mark.parametrize("end", [0.5, 10.0])
-def test_a_peak_that_the_steps_pass_by_is_refused(end: float) -> None:
-    """Q at the end was .32, with a stated error of 1e-12, where it is 2.07 with the knots of the peak."""
+def test_a_peak_that_the_steps_pass_by_is_refused(end: float, memory: float | None) -> None:
+    """Q at the end was .32, with a stated error of 1e-12, where it is 2.07 with the knots of the peak.
+
+    With a memory, of which the peak uses only what there is when it comes, Q is .272 in place of .269.
+    """
     p, between = problem(spectrum=ov.PowerLaw(3, 0.7)), (1.003, 1.013)
 
     def with_knots(knots: tuple[float, ...]) -> ov.Problem:
         rate = ov.schedules.Function(lambda t: 0.2 * (t < end) + 20 * (between[0] < t < between[1]), knots=knots)
-        return replace(p, algorithm=ov.OnlineSGD(rate))
+        return replace(p, algorithm=ov.OnlineSGD(rate, memory=memory))
 
     start = ov.draw(p, 200, seed=0, scale=0.5)
-    with pytest.raises(ov.InputError, match=r"^rate: between the times .* missed 0\.2.* of it; name the times"):
+    with pytest.raises(ov.InputError, match=r"^rate: between the times .* missed 0\.(2|19).* of it; name the times"):
         ov.solve(with_knots((end,)), start, [0.0, 3.0])
     seen = ov.solve(with_knots(tuple(sorted((end, *between)))), start, [0.0, 3.0])
-    assert np.abs(seen.data["Q"][0, 1] - seen.data["Q"][0, 0]).max() > 0.5
+    assert np.abs(seen.data["Q"][0, 1] - seen.data["Q"][0, 0]).max() > (0.5 if memory is None else 5e-3)
 
 
 def test_rates_that_steps_may_pass_by() -> None:

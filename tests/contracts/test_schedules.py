@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -127,6 +128,29 @@ def test_a_problem_of_it_survives_toml(name: str) -> None:
     for p in (fixed, learning(0.2, readout_rate=rate), learning(rate, readout_rate=rate)):
         round_trip(p)
         assert type(rate).__name__ in p.to_toml()
+
+
+STEPS: dict[str, dict[str, Any]] = {
+    "plain": {},
+    "batch": {"batch": 4},
+    "momentum": {"momentum": 0.5},
+    "memory": {"memory": 1.0},
+}
+
+
+@pytest.mark.parametrize("how", STEPS)
+@every
+def test_every_schedule_is_solved_past_its_end(name: str, how: str) -> None:
+    """On several levels, as the rate of both layers: a rate that ends at zero has been seen by the steps as others."""
+    rate = EXAMPLES[name]
+    p = learning(rate, spectrum=ov.PowerLaw(3, 0.5))
+    p = replace(p, algorithm=ov.OnlineSGD(rate, **STEPS[how]))
+    end = max((2.0, *rate.knots))
+    for seed in range(2):
+        start = ov.draw(p, 60, seed=seed, scale=0.5)
+        for times in ([0.0, 3 * end], ov.logtimes(0.1, end + 0.5, 6)):
+            error = ov.solve(p, start, times).data["error"].values[0]
+            assert error[-1] < error[0]
 
 
 @pytest.mark.parametrize(("name", "i"), REFUSED)

@@ -42,8 +42,13 @@ class Schedule(TimeDependent):
 
 
 def examples() -> tuple[Schedule, ...]:
-    """Three knots, and a single one, which is a constant."""
-    return Schedule([0.5, 1.0, 3.0], [0.2, 0.8, 0.1]), Schedule([1.0], [0.4])
+    """Three knots, a single one, which is a constant, and down to zero at once or later."""
+    return (
+        Schedule([0.5, 1.0, 3.0], [0.2, 0.8, 0.1]),
+        Schedule([1.0], [0.4]),
+        Schedule([0.0, 2.5], [0.5, 0.0]),
+        Schedule([0.5, 1.5, 2.5], [0.5, 0.5, 0.0]),
+    )
 
 
 SCHEDULE = Schedule

@@ -43,8 +43,8 @@ class WarmupStableDecay(TimeDependent):
 
 
 def examples() -> tuple[WarmupStableDecay, ...]:
-    """One example for the contract tests."""
-    return (WarmupStableDecay(0.8, 0.5, 1.0, 1.0, final=0.1),)
+    """Down to a rate that stays, and to zero."""
+    return WarmupStableDecay(0.8, 0.5, 1.0, 1.0, final=0.1), WarmupStableDecay(0.5, 0.5, 1.0, 1.0)
 
 
 SCHEDULE = WarmupStableDecay
