@@ -21,7 +21,8 @@ one half.
 
 Ξ is slow and takes some fifty Heun steps in single precision, 4 P K² N³ operations each; between them W̄ follows an
 adaptive Runge-Kutta method. The whole is done again with steps of Ξ of twice the length, with and without the second
-order in η; twice the first difference plus the second is the accuracy stated.
+order in η; twice the first difference plus the second is the accuracy stated. Where the second alone would be accepted
+and the sum is not, the steps are halved.
 """
 
 from __future__ import annotations
@@ -53,6 +54,7 @@ STEP_RATIO = (
     0.5  # share of its way that one step may move a fast mean, ηA, before a differential equation fails (tests)
 )
 EVALUATIONS = 60_000  # of the averages, where no number is named
+HALVINGS = 2  # of the steps at most, where these alone keep a solution from being accepted
 AIM, ACCEPT = 1e-2, 0.1  # relative, where none is named; the orders left out of the rate do not yield to refinement
 
 
@@ -338,25 +340,31 @@ def solve_strong_mixture(
     if isinstance(how, LossQuadrature):
         how = how.coarser().coarser()  # the accuracy aimed at is lower than that of systems of levels
     budget.at_most(EVALUATIONS)
-    return refined(_attempts(problem, start, times, how, budget), goal, budget)
+    return refined(_attempts(problem, start, times, how, goal, budget), goal, budget)
 
 
 def _attempts(
-    problem: Problem, start: Start, times: Array, how: ClosedForm | LossQuadrature, budget: Budget
+    problem: Problem, start: Start, times: Array, how: ClosedForm | LossQuadrature, goal: Goal, budget: Budget
 ) -> Iterator[Stated]:
-    """Solutions with ever finer averages, with two of longer steps: of the same order in the rate, and of the first."""
-    better: ClosedForm | LossQuadrature | None = how
-    while better is not None:
-        how = better
+    """Solutions with ever finer averages, then shorter steps; beside two of longer steps, of second and first order."""
+    stride = 1.0
+    while True:
         with np.errstate(over="ignore", invalid="ignore"):  # trial steps may overflow; accepted ones are checked
             first, rough = (
-                _Run(problem, start, how.coarser(), 1e-4, budget, order).follow(times, 2.0) for order in (1, 2)
+                _Run(problem, start, how.coarser(), 1e-4, budget, order).follow(times, 2 * stride) for order in (1, 2)
             )
-            fine = _Run(problem, start, how, 1e-5, budget).follow(times, 1.0)
+            fine = _Run(problem, start, how, 1e-5, budget).follow(times, stride)
         fine.data.attrs["cost"] = f"{budget.spent} evaluations of the averages, {budget.elapsed:.2g} s"
         fine.data.attrs["averages"] += ", given each component"
         # numerical error and error of the orders left out: added, since in one difference they might cancel
         numbers, equations = differences(fine, rough), differences(rough, first)
         # twice, since halving steps this long may only halve the error, which is then as large as the difference
-        yield Stated(fine, {name: 2 * numbers[name] + equations[name] for name in numbers})
+        found = Stated(fine, {name: 2 * numbers[name] + equations[name] for name in numbers})
+        yield found
         better = how.finer() if isinstance(how, LossQuadrature) else None
+        if better is not None:
+            how = better
+        elif found.reached > goal.accept >= Stated(fine, equations).reached and stride > 0.5**HALVINGS:
+            stride /= 2
+        else:
+            return

@@ -105,6 +105,19 @@ class Stated:
         return self.result
 
 
+def told_apart(one: float, other: float) -> tuple[str, str]:
+    """Two numbers in as few digits, two at least, as show that they differ.
+
+    >>> told_apart(0.1033, 0.1), told_apart(0.25, 0.1)
+    (('1.03e-01', '1.00e-01'), ('2.5e-01', '1.0e-01'))
+    """
+    for digits in range(1, 17):
+        words = f"{one:.{digits}e}", f"{other:.{digits}e}"
+        if words[0] != words[1]:
+            break
+    return words
+
+
 def refined(attempts: Iterator[Stated], goal: Goal, budget: Budget) -> Trajectory:
     """The first of ever finer solutions that is accurate enough, or the last where that is accepted."""
     found: Stated | None = None
@@ -123,8 +136,9 @@ def refined(attempts: Iterator[Stated], goal: Goal, budget: Budget) -> Trajector
     if found.reached <= goal.accept:
         return result
     why = f"; {spent}" if spent else ""
+    reached, asked = told_apart(found.reached, goal.accept)
     raise NumericalError(
-        f"macro: {found.worst} reached a relative accuracy of {found.reached:.1e} where {goal.accept:.1e} was asked "
+        f"macro: {found.worst} reached a relative accuracy of {reached} where {asked} was asked "
         f"(worst at time {found.when:g}; averages: {result.data.attrs['averages']}{why}); pass "
         f"accuracy={found.reached * 1.5:.0e} to accept it",
         quantity=found.worst,

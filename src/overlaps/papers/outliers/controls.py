@@ -110,6 +110,15 @@ def rank_deficiency(patch: Patch) -> None:
     patch(xor_claims, "sets", lambda right, v, m: right(v, m) % 4 + 1)
 
 
+@PAPER.control("hidden-classes", "a probability of sub-optimal ends that is less by a tenth")
+def sub_optimal_ends(patch: Patch) -> None:
+    def wrong(right, units):
+        fewer = 0.9 * right(units)[:-1]
+        return np.append(fewer, 1 - fewer.sum())
+
+    patch(ov.laws, "hidden_classes", wrong)
+
+
 @PAPER.control("hidden-classes", "the law of three units more")
 def hidden_classes(patch: Patch) -> None:
     patch(ov.laws, "hidden_classes", lambda right, units: right(units + 3))
