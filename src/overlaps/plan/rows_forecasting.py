@@ -46,12 +46,7 @@ def forecast_rows(data: Samples, samples: int | None, runs: int | None, seed: in
     """See `overlaps.forecast`."""
     estimates = Estimates.of(data)
     N, n = data.size, len(data.rows)
-    if data.unexplained <= EXACT * float(np.mean(estimates.targets**2)):
-        warnings.warn(
-            "y: the labels are a linear map of the columns, within rounding (R^2 is 1), so that there is no noise and "
-            "nothing to forecast; if columns are parts of the target, or made of it, leave them out",
-            stacklevel=4,
-        )
+    warn_without_noise(data)
     if n < 1.25 * N + 2:
         raise InputError(
             f"data: {n} rows of {N} columns are too few for a forecast of fresh rows; give at least "
@@ -97,6 +92,17 @@ def forecast_rows(data: Samples, samples: int | None, runs: int | None, seed: in
         float(more_error),
         (few_error, many_error),
     )
+
+
+def warn_without_noise(data: Samples) -> None:
+    """Warn of labels that are a linear map of the columns, within rounding."""
+    assert data.targets is not None
+    if data.unexplained <= EXACT * float(np.mean(data.targets**2)):
+        warnings.warn(
+            "y: the labels are a linear map of the columns, within rounding (R^2 is 1), so that there is no noise and "
+            "nothing to forecast; if columns are parts of the target, or made of it, leave them out",
+            stacklevel=5,
+        )
 
 
 def _gain_error(plan: TrainingPlan, tasks: list[RowsTask], samples: int) -> float:

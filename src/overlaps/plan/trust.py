@@ -287,7 +287,7 @@ def measure_trust(
         finite, lost[i] = np.isfinite(found).all(0), diverged(found)
         trained[i, finite] = found[:, finite].mean(0)
         errors[i, finite] = found[:, finite].std(0, ddof=1) / np.sqrt(runs)
-    held = _held_out(estimates, best, runs=runs, seed=seed, classes=data.labels.numbers if data.classes else None)  # type: ignore[union-attr]
+    held = held_out_pass(estimates, best, runs=runs, seed=seed, classes=data.labels.numbers if data.classes else None)  # type: ignore[union-attr]
     found = Trust(
         rates,
         stops / N,
@@ -338,7 +338,7 @@ def _stable_rates(estimates: Estimates, best: float, stops: NDArray[np.int64]) -
     return rates[stable], predicted[stable]
 
 
-def _held_out(
+def held_out_pass(
     estimates: Estimates, rate: float, *, runs: int, seed: int, classes: NDArray[np.int64] | None = None
 ) -> HeldOut | None:
     """One pass over four fifths of the rows in random orders, and what was to be expected on the others.
