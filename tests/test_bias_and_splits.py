@@ -26,7 +26,7 @@ RARE = np.arange(400) % 40 == 0
 
 
 @pytest.mark.parametrize("options", [{}, {"standardise": True}, {"centre": False}])
-def test_a_bias_is_one_in_every_row(options: dict[str, bool]) -> None:
+def test_a_bias_is_one_in_every_row(options: dict[str, Any]) -> None:
     """Eigenvalues are second moments of the rows and have mean one; the column that is added is not centred."""
     data = ov.Samples(X, Y, bias=True, **options)
     assert data.size == 5

@@ -13,7 +13,7 @@ from ..data.labels import quantities, split
 from ..interface.errors import InputError, shown
 
 
-def rows_of(file: Path, target: str, groups: str | None, regression: bool, **options: bool) -> Samples:
+def rows_of(file: Path, target: str, groups: str | None, regression: bool, **options: Any) -> Samples:
     """The rows of a file with their labels.
 
     target: the column of the labels, by its name or number.
