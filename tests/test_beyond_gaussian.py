@@ -157,6 +157,11 @@ def test_one_of_a_thousand() -> None:
     assert found.constant_guess == pytest.approx(0.001)
     assert "always guessing the largest class misclassifies 0.001" in repr(found)
     assert "the smallest that was tried" in repr(found) and found.rates[0] < 0.01
+    assert not found.summary()["beats_a_constant_guess"] and "trust it: " not in found.trust.words.replace(
+        "not trust", ""
+    )
+    assert "this classifier is of no use: its 0-1 error, " in repr(found) and "use bias=True" in repr(found)
+    assert repr(found).count("2 Gaussians:") == 1 and found.beyond.partings[0] is found.beyond.partings[1]
     assert found.summary()["misclassified_by_a_constant_guess"] == pytest.approx(0.001)
 
 

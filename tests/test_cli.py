@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -211,6 +212,25 @@ def test_ten_classes_cost_what_their_whole_coordinates_do() -> None:
     text = Experiment(problem, plan).describe()
     assert 0.01 < macro_seconds(problem, plan) < 600
     assert ("macro: about" in text) == (macro_seconds(problem, plan) > NOTICED)
+
+
+def test_classes_of_rows_cost_as_much_as_gaussians() -> None:
+    """(K r)³, as for Gaussian classes of these moments; a regression takes little."""
+    rows = np.random.default_rng(0).standard_normal((600, 200))
+    data = ov.Samples(rows, np.arange(600) % 2, groups=1)
+    plan = Plan(size=200, meso_runs=0, micro_runs=0)
+    seconds = []
+    for units in (2, 4):
+        network = ov.Problem(data=data, student=ov.Committee(units), algorithm=ov.OnlineSGD(0.2))
+        seconds.append(macro_seconds(network, plan))
+        assert seconds[-1] == pytest.approx(2e3 * (units * 200) ** 3 / 3e10)
+    wide = ov.Problem(data=data, student=ov.Committee(40), algorithm=ov.OnlineSGD(0.2))
+    with pytest.raises(ov.InputError, match=r"units: the theory of 40 students .* s of CPU time"):
+        Experiment(wide, plan)
+    linear = ov.Problem(
+        data=replace(data, groups=None, digest=""), student=ov.Committee(1, "linear"), algorithm=ov.OnlineSGD(0.2)
+    )
+    assert macro_seconds(linear, plan) == 0
 
 
 def test_checking_a_spec_does_not_load_statistics() -> None:

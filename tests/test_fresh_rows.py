@@ -73,7 +73,7 @@ def test_weights_are_rows_that_come_again() -> None:
     rng = np.random.default_rng(0)
     count = rng.integers(0, 3, 60)
     for options in ({}, {"standardise": True}, {"centre": False}):
-        rows = rng.standard_normal((60, 3)) * [1.0, 5.0, 0.2] + 1.0
+        rows = rng.standard_normal((60, 3)) * [1.0, 2.0, 0.2] + 1.0
         labels = rows @ [1.0, 0.3, 2.0] + rng.standard_normal(60)
         data = ov.Samples(rows, labels, **options)
         with pytest.warns(UserWarning, match="repeated"):

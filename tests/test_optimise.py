@@ -251,9 +251,10 @@ def test_remembered_gradients_at_four_columns(algorithm: dict[str, float]) -> No
         assert abs(limit.excess(plan.compared) + limit.floor - plan.baseline) > 0.1 * (plan.baseline - plan.floor)
 
 
-def test_slopes_of_remembered_gradients(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("algorithm", [{"momentum": 0.8}, {"memory": 1.0, "decay": 0.1, "batch": 2}])
+def test_slopes_of_remembered_gradients(algorithm: dict[str, float], monkeypatch: pytest.MonkeyPatch) -> None:
     """Against differences of all steps; a long recursion is searched in the limit, and what is stated stays exact."""
-    problem, start = few_columns(momentum=0.8)
+    problem, start = few_columns(**algorithm)
     judge, times, rates = (
         objective(problem, start, 3.0),
         np.array([0.0, 0.4, 1.6, 3.0]),
@@ -263,7 +264,7 @@ def test_slopes_of_remembered_gradients(monkeypatch: pytest.MonkeyPatch) -> None
     assert error == pytest.approx(judge.excess(with_rate(problem, ov.Schedule(times, rates))), rel=0.02)  # merged
     steps = np.exp(1e-4 * np.eye(4))
     differences = [(judge.slopes(times, rates * x)[0] - judge.slopes(times, rates / x)[0]) / 2e-4 for x in steps]
-    assert slopes == pytest.approx(differences, rel=1e-4, abs=1e-6)
+    assert slopes == pytest.approx(differences, rel=1e-6, abs=1e-9)
     monkeypatch.setattr(objectives, "LONG", 0)
     assert judge.slopes(times, rates)[0] == pytest.approx(InfiniteSize(problem, start, 3.0).slopes(times, rates)[0])
     plan = ov.optimise(problem, start, 3.0, knots=2, progress=False)

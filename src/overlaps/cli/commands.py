@@ -207,24 +207,24 @@ def learn(
     regression: Annotated[
         bool, typer.Option("--regression", help="Labels are quantities, though whole numbers of few values.")
     ] = False,
+    groups: Annotated[
+        str | None,
+        typer.Option(help="Of classes: parts that theory takes as a Gaussian each: N clusters, auto, or a column."),
+    ] = None,
+    bias: Annotated[
+        bool, typer.Option("--bias", help="Add a column of ones, not centred, as classes of unequal shares need.")
+    ] = False,
 ) -> None:
     """Predict SGD on your labelled rows: learning curve, best rate and schedule, and how far to trust it."""
-    from ..data import Samples
-    from ..data.labels import quantities, split
     from ..interface.checks import new_folder
     from ..interface.errors import InputError
     from ..network.architectures import Committee
     from ..plan.forecast import forecast
+    from .labelled_file import rows_of
 
     if out.exists():
         new_folder("out", out)  # refused before a large file is read, and made only once there is something to keep
-    column = int(target) if target.lstrip("-").isdigit() else target
-    data: Any
-    if regression:
-        features, labels, _ = split(file, None, column)
-        data = Samples(features, quantities(labels), standardise=standardise)
-    else:
-        data = Samples(file, target=column, standardise=standardise)
+    data = rows_of(file, target, groups, regression, standardise=standardise, bias=bias)
     if activation is not None and units is None:
         raise InputError("activation: it is that of a network; say how many units it has")
     student = None if units is None else Committee(units, "erf" if activation is None else activation)

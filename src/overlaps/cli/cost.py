@@ -45,11 +45,11 @@ CLASS_OPERATIONS, CLASS_SPEED = 2e3, 3e10  # of a solution over (K r)³, and per
 
 
 def macro_seconds(problem: Problem, plan: Plan) -> float:
-    """About the CPU time of the theory of an online algorithm; 0 for others and for rows, which cost otherwise."""
+    """About the CPU time of the theory of an online algorithm; 0 for others and for regressions, which take little."""
     K, data = problem.student.units, problem.data
-    if problem.algorithm.engine[MACRO] != "online.macro" or problem.learns_rows:
+    if problem.algorithm.engine[MACRO] != "online.macro" or problem.regresses_rows:
         return 0.0
-    if not data.commuting:
+    if problem.classifies_rows or not data.commuting:
         from ..online.class_covariances import ranks
 
         omega = np.repeat(data.eigenvalues, data.dimensions(plan.size))

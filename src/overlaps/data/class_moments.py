@@ -24,10 +24,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..interface.checks import has_masked
 from ..interface.errors import InputError
+from ..interface.memory import available_memory
 
 Array = NDArray[np.float64]
 FEWEST = 5  # least number of rows in a group
-LARGEST = 2e9  # most numbers in all covariances together
+SMALL = 1e8  # bytes, below which memory is not asked for
+COPIES = 2  # of all covariances that theory holds: as they are, and turned
 
 
 class ClassMoments(NamedTuple):
@@ -44,10 +46,12 @@ class ClassMoments(NamedTuple):
 
 
 def refuse_large(name: str, count: int, size: int, instead: str) -> None:
-    """Refuse more covariances of some dimensions than fit into memory."""
-    if count * float(size) ** 2 > LARGEST:
+    """Refuse more covariances of some dimensions than fit into the memory that is free."""
+    needed = 8.0 * count * float(size) ** 2
+    if needed > SMALL and COPIES * needed > (free := available_memory()):
         raise InputError(
-            f"{name}: {count} matrices of {size} dimensions are {count * size**2 * 8e-9:.0f} GB; {instead}"
+            f"{name}: {count} matrices of {size} dimensions are {needed * 1e-9:.2g} GB, of which theory holds {COPIES} "
+            f"copies, and {free * 1e-9:.2g} GB of memory are free; {instead}"
         )
 
 

@@ -6,7 +6,8 @@ With n rows of mean m and scatter S = Σ (x − m)(x − m)ᵀ, a block of k row
 
 which subtracts no large numbers from each other (T. F. Chan, G. H. Golub and R. J. LeVeque, The American Statistician
 37, 242 (1983)). Memory: columns² and a block. The covariance is C = S/n, about zero instead of the mean C = S/n + m mᵀ,
-and its eigenvalues are given in units of their mean, so that inputs in these units have |x|² = N on average.
+and its eigenvalues are given in units of their mean, so that inputs in these units have |x|² = N on average. A bias is
+one more column, whose mean is not subtracted and which is one in these units.
 
 >>> import numpy as np
 >>> from overlaps.data.covariance import principal_axes
@@ -45,6 +46,7 @@ class PrincipalAxes:
     count: number of samples.
     digest: SHA-256 of the table as doubles, whatever its source.
     source: in words, what was read and done.
+    bias: whether a column of ones follows the N columns, so that there are N + 1 eigenvalues and axes.
     """
 
     eigenvalues: Array
@@ -56,19 +58,24 @@ class PrincipalAxes:
     count: int
     digest: str
     source: str
+    bias: bool = False
 
     def coordinates(self, block: Array) -> Array:
         """Rows (rows, columns) of the table in the principal axes, (rows, N), in units of mean eigenvalue one."""
-        coordinates = ((block[:, self.kept] - self.centre) / self.scale) @ self.vectors / np.sqrt(self.unit)
+        columns = ((block[:, self.kept] - self.centre) / self.scale) / np.sqrt(self.unit)
+        if self.bias:
+            columns = np.column_stack([columns, np.ones(len(columns))])
+        coordinates = columns @ self.vectors
         coordinates[:, self.eigenvalues == 0] = 0.0
         return coordinates
 
 
-def principal_axes(source: Source, centre: bool = True, standardise: bool = False) -> PrincipalAxes:
+def principal_axes(source: Source, centre: bool = True, standardise: bool = False, bias: bool = False) -> PrincipalAxes:
     """Diagonalise the covariance of `source`, see `overlaps.data.table` for what may stand there.
 
     Columns without signal are left out: constant ones, or zero ones if the mean is not subtracted. `standardise`
-    divides each column by its standard deviation, or by its root mean square if the mean is not subtracted.
+    divides each column by its standard deviation, or by its root mean square if the mean is not subtracted. `bias` adds
+    a column of ones.
     """
     centre, standardise = true_or_false("centre", centre), true_or_false("standardise", standardise)
     count, mean, scatter, kept, digest = _moments(source, centre)
@@ -83,8 +90,10 @@ def principal_axes(source: Source, centre: bool = True, standardise: bool = Fals
             "columns"
         )
     covariance = scatter[np.ix_(kept, kept)] / count
-    mean = mean[kept]
-    if not centre:
+    mean = left = mean[kept]
+    if centre:
+        left = np.zeros(N)
+    else:
         covariance += np.outer(mean, mean)
         mean = np.zeros(N)
     scale = np.sqrt(np.diag(covariance)) if standardise else np.ones(N)
@@ -92,19 +101,23 @@ def principal_axes(source: Source, centre: bool = True, standardise: bool = Fals
     unit = float(np.trace(covariance)) / N
     if not unit > 1e-280:
         raise InputError("source: the squares of these data underflow; multiply all data by a constant")
-    values, vectors = np.linalg.eigh(covariance / unit)
+    covariance /= unit
+    if bias:
+        ones = left / scale / np.sqrt(unit)  # products of the columns with one
+        covariance = np.block([[covariance, ones[:, None]], [ones[None], np.ones((1, 1))]])
+    values, vectors = np.linalg.eigh(covariance)
     values, vectors = values[::-1].copy(), vectors[:, ::-1].copy()
     # an eigenvalue this small is rounding, as that of two equal columns
-    lost = values <= N * np.finfo(float).eps * values[0]
+    lost = values <= values.size * np.finfo(float).eps * values[0]
     values[lost] = 0.0
-    values *= N / values.sum()
+    values *= values.size / values.sum()
     notes = [f"{count} samples x {N} columns"]
     if columns > N:
         notes[0] += f" ({columns - N} {constant} one{'s' * (columns - N > 1)} dropped)"
     if header := count_header(source):
         notes.append(f"header {header} skipped")
     notes.append("centred" if centre else "not centred")
-    notes += ["standardised"] * standardise
+    notes += ["standardised"] * standardise + ["with a column of ones"] * bias
     if lost.any():
         zeros = int(np.count_nonzero(lost))
         notes.append(f"{zeros} eigenvalue{'s' * (zeros > 1)} zero within rounding")
@@ -121,6 +134,7 @@ def principal_axes(source: Source, centre: bool = True, standardise: bool = Fals
         count,
         digest,
         f"{', '.join(notes)}; eigenvalues in units of {unit:.6g}",
+        bias,
     )
 
 

@@ -1,6 +1,8 @@
 """What is worth a warning before anything is learned from labelled rows.
 
-- Columns of very different scales: those of large scale hold all the variance, the others are learned last or never.
+- Columns of very different scales: those of large scale hold all the variance, the others are learned last or never. So
+  does a single column of most of the variance, as the number of the row beside columns of unit variance.
+- A column of ones that centring drops, though it may be there as a bias.
 - A column that is the target: a correlation of one with the labels is no discovery; nor is a column of few values of
   which each belongs to one class alone, as codes of the classes in another order.
 - Rows that stand in the table twice: held-out rows are then among those trained on.
@@ -9,6 +11,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,16 +20,25 @@ from .table import Source, blocks
 
 Array = NDArray[np.float64]
 SCALES = 100.0  # times the range of the median column, or its inverse for a tenth of the columns
+MOST = 0.9  # share of the variance in one of three or more columns
 REPEATED = 5  # times that a code occurs on average
 CODES = 20  # values of a column, beyond which it is not taken for codes of classes
 FIRST = 200  # rows that are tried before all are read
 COLLINEAR = 0.9999  # correlation of a column with the labels
 
 
-def warn_of_rows(source: Source, labels: Array, standardise: bool, level: int, columns: tuple[str, ...] = ()) -> None:
+def warn_of_rows(
+    source: Source,
+    labels: Array,
+    standardise: bool,
+    level: int,
+    columns: tuple[str, ...] = (),
+    drops_ones: bool = False,
+) -> None:
     """Warn of scales, of a target among the features and of repeated rows; `level` as for `warnings.warn`.
 
     labels: (rows,), not constant. columns: how messages call each column, by its number if empty.
+    drops_ones: whether a column of ones is dropped, as centring does.
     """
 
     def called(column: int) -> str:
@@ -76,20 +88,42 @@ def warn_of_rows(source: Source, labels: Array, standardise: bool, level: int, c
                 "of them alone; if it is the target, or made of it, leave it out of the features",
                 stacklevel=level + 1,
             )
-    ranges = (high - low)[varies]
-    if not standardise and ranges.size > 1:
-        middle = float(np.median(ranges))
-        if ranges.max() > SCALES * middle or middle > SCALES * np.quantile(ranges, 0.1):
-            warnings.warn(
-                f"standardise: columns have very different scales (ranges from {ranges.min():.3g} to "
-                f"{ranges.max():.3g}), so that a few of them hold nearly all the variance and the others are hardly "
-                "learned; use standardise=True unless their units mean something",
-                stacklevel=level + 1,
-            )
+    if not standardise:
+        _warn_of_scales((high - low)[varies], spread, called, level + 2)
+    ones = np.flatnonzero(~varies & (low == 1.0))
+    if drops_ones and ones.size:
+        warnings.warn(
+            f"bias: {called(int(ones[0]))} is one in every row, and centring drops it; use bias=True (`learn --bias`) "
+            "for a column of ones that is not centred",
+            stacklevel=level + 1,
+        )
     if repeated:
         warnings.warn(
             f"source: {repeated} of {done} rows are repeated, features and label; held-out rows are then among those "
             "trained on: leave out the copies unless they are separate samples",
+            stacklevel=level + 1,
+        )
+
+
+def _warn_of_scales(ranges: Array, spread: Array, called: Callable[[int], str], level: int) -> None:
+    """Warn where few columns hold nearly all the variance, by ranges of those that vary and deviations of all."""
+    if ranges.size < 2:
+        return
+    middle = float(np.median(ranges))
+    if ranges.max() > SCALES * middle or middle > SCALES * np.quantile(ranges, 0.1):
+        warnings.warn(
+            f"standardise: columns have very different scales (ranges from {ranges.min():.3g} to "
+            f"{ranges.max():.3g}), so that a few of them hold nearly all the variance and the others are hardly "
+            "learned; use standardise=True unless their units mean something",
+            stacklevel=level + 1,
+        )
+        return
+    largest = int(np.argmax(spread))
+    share = spread[largest] ** 2 / float(spread @ spread) if spread.any() else 0.0
+    if ranges.size > 2 and share > MOST:
+        warnings.warn(
+            f"standardise: {called(largest)} holds {share:.1%} of the variance of the rows, so that the other columns "
+            "are hardly learned; use standardise=True, and leave the column out if it only numbers the rows",
             stacklevel=level + 1,
         )
 

@@ -32,7 +32,12 @@ def weighted(data: Samples, weights: Array, targets: Any) -> Samples:
     w = weights / weights.mean()
     rows, labels = data.columns, np.asarray(targets, float)
     if data.centre:
-        rows, labels = rows - w @ rows / w.size, labels - w @ labels / w.size
+        means = w @ rows / w.size
+        if data.bias:  # which stays one, and learns the mean of the labels
+            means[-1] = 0.0
+        rows = rows - means
+    if data.centres_labels:
+        labels = labels - w @ labels / w.size
     root = np.sqrt(w)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the rows, which was said when these were built
@@ -47,7 +52,7 @@ def without_own_pull(data: Samples) -> Array:
     assert data.targets is not None and data.own_teacher is not None
     omega, n = data.eigenvalues, len(data.rows)
     inverse = np.divide(1.0, omega, out=np.zeros_like(omega), where=omega > 0)
-    pull = data.rows**2 @ inverse / n + data.centre / n
+    pull = data.rows**2 @ inverse / n + data.centres_labels / n
     fitted = data.rows @ data.own_teacher[0] / np.sqrt(data.size)
     # a row that is fitted whatever its label has no residual to speak of
     return fitted + (data.targets - fitted) / np.maximum(1 - pull, 0.05)

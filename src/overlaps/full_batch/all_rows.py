@@ -123,7 +123,7 @@ def _train_classes(
         test, training, shares = (np.array([values] * runs) for values in zip(*kept, strict=True))
         stops = stops[: len(kept)]
         decided = {
-            "misclassified": (("run", "time"), 1 - np.trace(shares, axis1=2, axis2=3)),
+            "misclassified": (("run", "time"), np.maximum(1 - np.trace(shares, axis1=2, axis2=3), 0.0)),
             "confusion": (("run", "time", "class", "decision"), by_label(shares)),
         }
         result = _assembled("micro", problem, start, stops, path[stops], test, training, levels, seed, began, decided)

@@ -62,7 +62,7 @@ def ridge_error(data: Samples, samples: ArrayLike, decay: float = 0.0) -> Array:
         data.own_teacher[0, live] ** 2 / data.size,
         data.unexplained,
         count=len(data.rows),
-        centred=data.centre,
+        centred=data.centres_labels,
     )
     signal = lam * squares
     if decay == 0 and np.any(n == dimensions):

@@ -186,7 +186,7 @@ class Weights:
         if self.problem.classifies_rows:
             at = rows, labels, self.problem.class_targets, self.v[0], self.task.u
             shares = shares_of_rows(self.problem.decision, self.W[0], self.task.B, *at)
-            found["misclassified"] = float(1 - np.trace(shares))
+            found["misclassified"] = max(0.0, float(1 - np.trace(shares)))
             found["confusion"] = by_label(shares)
         return found
 

@@ -34,6 +34,7 @@ from tqdm.auto import tqdm
 from ..algorithms import OnlineSGD
 from ..compare.beyond_gaussian import BeyondGaussian, beyond_gaussian
 from ..data import Samples
+from ..data.labels import CLASSES
 from ..interface import files
 from ..interface.checks import checked, folder_for, whole
 from ..interface.errors import InputError, NumericalError
@@ -97,9 +98,7 @@ class ClassForecast:
     @property
     def constant_guess(self) -> float:
         """0-1 error of always guessing the class of most rows."""
-        targets = self.problem.row_targets
-        assert targets is not None
-        return 1 - float(np.unique(targets, return_counts=True)[1].max()) / len(targets)
+        return self.trust.guess
 
     def __repr__(self) -> str:
         data: Any = self.problem.data
@@ -178,6 +177,7 @@ class ClassForecast:
             "misclassified_trained": float(runs["misclassified"].mean()),
             "confusion": end["confusion"].values.tolist(),
             "misclassified_by_a_constant_guess": self.constant_guess,
+            "beats_a_constant_guess": trust.beats_a_guess,
             "error_fresh": trust.held_loss.measured,
             "error_fresh_standard_error": trust.held_loss.error,
             "misclassified_fresh": trust.held_wrong.measured,
@@ -193,7 +193,7 @@ class ClassForecast:
                     "gain": one.gain,
                     "gain_error": one.gain_error,
                 }
-                for one in self.beyond.partings
+                for one in self.beyond.distinct
             ],
         }
 
@@ -232,9 +232,14 @@ def forecast_classes(
     """See `overlaps.forecast`."""
     if not data.classes:
         what = "loss" if student is None else "student"
+        assert data.labels is not None
+        kinds = np.unique(data.labels.values)
+        hint = ""
+        if kinds.size <= CLASSES and np.array_equal(kinds, np.rint(kinds)):
+            hint = f", or give their {kinds.size} values as whole numbers or text, which are classes"
         raise InputError(
             f"{what}: these labels are real numbers, for which forecasts know a linear student and the square loss; "
-            f"leave {what} out"
+            f"leave {what} out{hint}"
         )
     count, N, n = len(data.classes), data.size, len(data.rows)
     linear = student is None

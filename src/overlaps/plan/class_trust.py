@@ -11,6 +11,10 @@ Three things are measured, each with its error, and each has to be within a tent
 Where one of them is not, the reason is measured too: fourth moments of the classes, Σ_c p_c ⟨|x − μ_c|⁴⟩, against those
 of Gaussians with their covariances; when training parts from training on such Gaussians (`overlaps.beyond_gaussian`);
 and how many rows there are for each column and class.
+
+Theory may hold and the classifier be of no use: where it foretells more mistakes than always guessing the class of most
+rows makes, the verdict says so, and does not say "trust it". Of very unequal classes the usual reason is that rows are
+centred and have no bias.
 """
 
 from __future__ import annotations
@@ -65,6 +69,8 @@ class ClassTrust:
     fourth, gaussian: Σ_c p_c ⟨|x − μ_c|⁴⟩ / Σ_c p_c ⟨|x − μ_c|²⟩², of the rows and of Gaussians of their covariances.
     rows_per_number: rows for each column and class.
     beyond: when trainings on the rows part from trainings on Gaussians.
+    end: 0-1 error that is foretold at the end. guess: that of always guessing the class of most rows.
+    bias: whether the rows have a bias.
     """
 
     loss: Compared
@@ -75,6 +81,23 @@ class ClassTrust:
     gaussian: float
     rows_per_number: float
     beyond: BeyondGaussian
+    end: float
+    guess: float
+    bias: bool = False
+
+    @property
+    def beats_a_guess(self) -> bool:
+        """Whether no more mistakes are foretold than always guessing the class of most rows makes."""
+        return self.end <= self.guess
+
+    @property
+    def _no_better(self) -> str:
+        """In words, that a guess is better, and what may help."""
+        more = "" if self.bias else "; rows are centred and have no bias: use bias=True (`learn --bias`)"
+        return (
+            f"this classifier is of no use: its 0-1 error, {self.end:.4g}, is above the {self.guess:.4g} of always "
+            f"guessing the class of most rows{more}"
+        )
 
     @property
     def within(self) -> float:
@@ -112,7 +135,7 @@ class ClassTrust:
                 f"{self.fourth / self.gaussian:.3g} times that of Gaussians"
             )
         first = self.beyond.partings[0]
-        if np.isfinite(first.time):
+        if np.isfinite(first.interval[1]):
             return f"since the network uses more than means and covariances from t = {first.time:.3g} on"
         return "as are trainings on Gaussians of the same means and covariances: the size is too small for the theory"
 
@@ -125,11 +148,13 @@ class ClassTrust:
     def words(self) -> str:
         """The verdict."""
         if self.trusted:
+            begin = "trust it: " if self.beats_a_guess else f"{self._no_better}; theory is right about it: "
             return (
-                f"trust it: trainings on the rows are within {self.within:.1%} of the loss foretold at all times, and "
+                f"{begin}trainings on the rows are within {self.within:.1%} of the loss foretold at all times, and "
                 f"rows held out have {self.held_loss!r}"
             )
-        return f"do not trust it: {'; '.join(self.failures)}"
+        useless = "" if self.beats_a_guess else f"; {self._no_better}"
+        return f"do not trust it: {'; '.join(self.failures)}{useless}"
 
 
 def measure_trust(
@@ -148,7 +173,26 @@ def measure_trust(
     )
     fourth, gaussian = _fourth_moments(problem)
     numbers = data.size * len(data.classes)
-    return ClassTrust(loss, wrong, held_loss, held_wrong, fourth, gaussian, len(data.rows) / numbers, beyond)
+    return ClassTrust(
+        loss,
+        wrong,
+        held_loss,
+        held_wrong,
+        fourth,
+        gaussian,
+        len(data.rows) / numbers,
+        beyond,
+        float(ends["misclassified"]),
+        constant_guess(problem),
+        data.bias,
+    )
+
+
+def constant_guess(problem: Problem) -> float:
+    """0-1 error of always guessing the class of most rows."""
+    targets = problem.row_targets
+    assert targets is not None
+    return 1 - float(np.unique(targets, return_counts=True)[1].max()) / len(targets)
 
 
 def _furthest(name: str, variable: str, theory: Trajectory, runs: Trajectory, times: NDArray[np.bool_]) -> Compared:

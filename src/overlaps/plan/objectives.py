@@ -32,7 +32,7 @@ from ..online.motion import EquationOfMotion
 from ..problem.start import Start
 from ..problem.statement import Problem
 from .linear_mean import LinearMean
-from .velocity_mean import DIFFERENCE, LONG, VelocityMean, with_rate
+from .velocity_mean import DIFFERENCE, LONG, MANY, VelocityMean, with_rate
 
 Array = NDArray[np.float64]
 MOST_STEPS = 1e9  # of an exact mean, whose rates are one array
@@ -184,9 +184,10 @@ class ExactMeanWithVelocity(ExactMean):
 
     def slopes(self, times: Array, rates: Array) -> tuple[float, Array]:
         """Last error without the floor, of merged levels or of the limit, and its derivatives by log η (knots,)."""
-        if self.steps * self._searched.omega.size > LONG:
+        if self.steps > MANY or self.steps * self._searched.omega.size > LONG:
             return InfiniteSize(self.problem, self.start, self.last).slopes(times, rates)
-        return VelocityMean(self._searched, self._factor).slopes(self.problem, times, rates, self.steps)
+        error, slopes = VelocityMean(self._searched, self._factor).slopes(self.problem, times, rates, self.steps)
+        return error, _gathered(np.arange(self.steps) / (self.start.size or 1), times, slopes) * rates
 
 
 def _gathered(at: Array, times: Array, slopes: Array) -> Array:

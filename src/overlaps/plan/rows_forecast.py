@@ -296,6 +296,8 @@ class RowsForecast:
             f"ridge_{MORE}_times_the_samples_standard_error": self.ridge_errors[1],
             "trusted": trust.trusted,
             "within": trust.within(trust.best) if trust.trusted else None,
+            "within_fresh": None if trust.fresh is None or not np.isfinite(trust.fresh) else trust.fresh,
+            "within_by_measured_moments": trust.within_measured,
             "verdict": trust.words,
             "citations": self.citations(),
             "held_out": None

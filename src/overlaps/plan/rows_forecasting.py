@@ -6,6 +6,7 @@ over rows (`overlaps.plan.rows_task`). What it answers, and an example, are in `
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from typing import Any
 
@@ -37,6 +38,7 @@ RUNS = 8, 200  # of each training, of large sets and of small ones
 EPOCHS, PASSES = 40, 5e8  # until which many passes are followed: epochs, and steps × columns
 WORK = 1e8  # steps × columns of the trainings at one rate
 RESAMPLES_OF_PASSES, CHEAP = 10, 2e9  # for their errors, if so many times rows × columns² are no more than this
+EXACT = 1e-12  # share of the labels' variance that is no more than rounding
 WIDTH = 1000.0  # the best constant rate divided by this is the smallest of a schedule
 
 
@@ -44,6 +46,7 @@ def forecast_rows(data: Samples, samples: int | None, runs: int | None, seed: in
     """See `overlaps.forecast`."""
     estimates = Estimates.of(data)
     N, n = data.size, len(data.rows)
+    warn_without_noise(data)
     if n < 1.25 * N + 2:
         raise InputError(
             f"data: {n} rows of {N} columns are too few for a forecast of fresh rows; give at least "
@@ -89,6 +92,17 @@ def forecast_rows(data: Samples, samples: int | None, runs: int | None, seed: in
         float(more_error),
         (few_error, many_error),
     )
+
+
+def warn_without_noise(data: Samples) -> None:
+    """Warn of labels that are a linear map of the columns, within rounding."""
+    assert data.targets is not None
+    if data.unexplained <= EXACT * float(np.mean(data.targets**2)):
+        warnings.warn(
+            "y: the labels are a linear map of the columns, within rounding (R^2 is 1), so that there is no noise and "
+            "nothing to forecast; if columns are parts of the target, or made of it, leave them out",
+            stacklevel=5,
+        )
 
 
 def _gain_error(plan: TrainingPlan, tasks: list[RowsTask], samples: int) -> float:

@@ -76,7 +76,7 @@ def spread(values: Array) -> Array:
 class Estimates:
     """Estimates from labelled rows: `rows`, (n, N) in their principal axes, and `targets`, (n,).
 
-    centred: whether their means were subtracted.
+    centred: whether their means were subtracted, those of the targets too.
     """
 
     rows: Array
@@ -88,7 +88,7 @@ class Estimates:
         """Those of a data set; refused without labels."""
         if data.targets is None:
             raise InputError("y: these rows have no labels; give them as y, or by target")
-        return cls(data.rows, data.targets, data.centre)
+        return cls(data.rows, data.targets, data.centres_labels)
 
     @cached_property
     def omega(self) -> Array:
@@ -151,7 +151,9 @@ class Estimates:
         """The population behind the rows that are not held out: a fit to them alone, in the axes of all rows."""
         fit = self.rows[~held]
         N, n = fit.shape[1], len(fit)
-        centre, mean = fit.mean(0), float(self.targets[~held].mean())
+        centre, mean = np.zeros(N), 0.0
+        if self.centred:
+            centre, mean = fit.mean(0), float(self.targets[~held].mean())
         # of the rows held out the product is cheaper, and the rest follows from all
         out = self.rows[held]
         covariance = (np.diag(len(self.rows) * self.omega) - out.T @ out) / n - np.outer(centre, centre)

@@ -7,10 +7,15 @@ Two things may fail. Rows are not Gaussian: to second order in the rate SGD feel
 is the most important number; it is large where the lengths of rows differ much, as those of bright and dark images do,
 or where rows have heavy tails. This is measured by training on the rows themselves at several rates, and grows with the
 rate. And rows are few: what was estimated from them is uncertain, which is measured by one pass over four fifths of the
-rows, tested on the fifth that is held out.
+rows, tested on the fifth that is held out, of all classes if labels are classes.
 
-`Trust.within(rate)` is the relative deviation that has to be reckoned with: the one measured, interpolated in the rate,
-and 2.5 standard errors of it.
+`Trust.within(rate)` is the relative deviation of trainings on these rows that has to be reckoned with: the one
+measured, interpolated in the rate, and 2.5 standard errors of it. `Trust.fresh` is that of fresh rows: the one of rows
+held out, or two standard errors of it if they are more. Measured and predicted errors of rows held out are compared as
+logarithms, so that half of what was predicted is as far off as twice of it.
+
+Where trainings are too far from the theory of Gaussian inputs, the one with measured fourth moments is compared with
+them as well (`overlaps.online.labelled_rows`).
 """
 
 from __future__ import annotations
@@ -23,16 +28,20 @@ from numpy.typing import NDArray
 from ..algorithms import OnlineSGD
 from ..compiled.functions import kept
 from ..data import Samples
+from ..data.splits import shuffled
+from ..interface.errors import NumericalError
 from ..network.architectures import Committee
 from ..problem.start import draw
 from ..problem.statement import Problem
-from ..trajectory.scales import train
+from ..trajectory.scales import solve, train
 from .diverging_runs import diverged, errors_of_runs
 from .rows_task import Estimates, spread
 
 Array = NDArray[np.float64]
 LARGEST = 0.1  # deviation beyond which theory is not to be trusted
 SURE = 2.5  # standard errors of what is measured
+KNOWN, APART = 2.0, 4.0  # standard errors to which the error of fresh rows is known, and by which rows held out are off
+MEASURABLE = 2e11  # most rows × columns² for fourth moments to be measured, some ten seconds
 UNUSUAL = 1.5  # ratio of fourth moments to Gaussian ones that is named as the reason
 BRIGHT = 0.01  # share of the rows, those of largest length
 TIMES = 4  # at which a training is compared with its prediction
@@ -66,6 +75,29 @@ class HeldOut:
         """Of the deviation."""
         return float(np.hypot(self.doubt, self.error)) / self.predicted
 
+    @property
+    def apart(self) -> float:
+        """|log measured/predicted| in standard errors; infinite where the pass diverged."""
+        if not np.isfinite(self.measured):
+            return np.inf
+        if self.predicted <= 0 or self.measured <= 0:  # the bias that is taken off may be more than there is
+            doubt = float(np.hypot(self.doubt, self.error))
+            return 0.0 if self.measured == self.predicted else abs(self.measured - self.predicted) / max(doubt, 1e-300)
+        doubt = float(np.hypot(self.doubt / self.predicted, self.error / self.measured))
+        return self._logarithm / max(doubt, 1e-300)
+
+    @property
+    def _logarithm(self) -> float:
+        return abs(float(np.log(self.measured / self.predicted)))
+
+    @property
+    def agrees(self) -> bool:
+        """Whether measured and predicted are within a tenth of each other, or four standard errors, as logarithms."""
+        if self.apart <= APART:
+            return True
+        near = self.predicted > 0 and 0 < self.measured < np.inf
+        return near and self._logarithm <= np.log1p(LARGEST)
+
     def __repr__(self) -> str:
         seen = f"{self.measured:.4g} ± {self.error:.1g}" if np.isfinite(self.measured) else "it diverged"
         return (
@@ -89,6 +121,8 @@ class Trust:
     bright: share of Σ|x|² in the hundredth of the rows of largest length.
     best: the rate that is to be used.
     held_out: the pass over a part of the rows; None where they are too few for it.
+    measured: error at the best rate by the theory with measured fourth moments, (times,); None where that of Gaussian
+        inputs is near enough, where trainings diverge, and where rows are too many for it.
     """
 
     rates: Array
@@ -103,6 +137,7 @@ class Trust:
     bright: float
     best: float
     held_out: HeldOut | None
+    measured: Array | None = None
 
     @property
     def deviations(self) -> Array:
@@ -114,7 +149,7 @@ class Trust:
 
         Infinite where runs diverged, and beyond the rates that were tried, where nothing is promised.
         """
-        bars = (np.abs(self.deviations) + SURE * self.errors / self.predicted).max(1)
+        bars = _bars(self.predicted, self.trained, self.errors)
         if rate > self.rates[-1] * (1 + 1e-9):
             return np.inf
         known = np.isfinite(bars)
@@ -124,21 +159,54 @@ class Trust:
         return float(np.interp(rate, self.rates, bars))
 
     @property
+    def within_measured(self) -> float | None:
+        """The same at the best rate for the theory with measured fourth moments; None where it was not asked."""
+        if self.measured is None:
+            return None
+        at = self._place
+        return float(_bars(self.measured, self.trained[at], self.errors[at]))
+
+    @property
+    def fresh(self) -> float | None:
+        """Relative deviation that has to be reckoned with on fresh rows; None where rows are too few to hold some out.
+
+        The larger of that of the rows held out and of two standard errors of it.
+        """
+        held = self.held_out
+        return None if held is None else max(abs(held.deviation), KNOWN * held.standard_error)
+
+    @property
+    def _place(self) -> int:
+        return int(np.argmin(np.abs(self.rates - self.best)))
+
+    @property
     def reason(self) -> str:
         """Why theory is not to be trusted; empty where it is."""
         bar = self.within(self.best)
         if bar > LARGEST:
-            return f"{self._words(bar)} at rate {self.best:.3g}; {self.shape}"
+            return f"{self._words(bar)} at rate {self.best:.3g}; {self.shape}{self._instead}"
         held = self.held_out
-        if held is not None and not abs(held.deviation) <= max(LARGEST, 4 * held.standard_error):
+        if held is not None and not held.agrees:
             if not np.isfinite(held.measured):
                 return "passes over a part of the rows diverge"
-            far = abs(held.deviation) / held.standard_error
-            return f"rows held out are off by {held.deviation:+.0%}, {far:.0f} standard errors"
+            return f"rows held out are off by {held.deviation:+.0%}, {held.apart:.0f} standard errors of the logarithm"
         return ""
 
+    @property
+    def _instead(self) -> str:
+        """In words, how near the theory with measured fourth moments is; empty where it was not asked."""
+        bar = self.within_measured
+        if bar is None:
+            return ""
+        if bar > LARGEST:
+            return f"; with fourth moments measured from the rows theory is off by up to {percent(bar)} too"
+        return (
+            "; with fourth moments measured from the rows, solve(..., system='measured-moments'), theory may be "
+            f"trusted within {percent(bar)} on these rows"
+        )
+
     def _words(self, bar: float) -> str:
-        at = int(np.argmin(np.abs(self.rates - self.best)))
+        at = self._place
         if self.diverged[at]:
             return f"{self.diverged[at]} of {self.runs} trainings diverge"
         if not np.isfinite(bar):
@@ -177,7 +245,11 @@ class Trust:
         """The verdict in a line."""
         if not self.trusted:
             return f"do not trust the theory on these data: {self.reason}"
-        return f"theory may be trusted within {100 * self.within(self.best):.2g} % at rate {self.best:.3g}"
+        known = "rows are too few to hold some out, so that nothing is known of fresh rows"
+        if self.fresh is not None:
+            known = f"the error of fresh rows is known to ±{percent(self.fresh)}"
+        bar = percent(self.within(self.best))
+        return f"theory may be trusted within {bar} on these rows at rate {self.best:.3g}; {known}"
 
     def __repr__(self) -> str:
         lines = [f"verdict: {self.words}"]
@@ -215,8 +287,8 @@ def measure_trust(
         finite, lost[i] = np.isfinite(found).all(0), diverged(found)
         trained[i, finite] = found[:, finite].mean(0)
         errors[i, finite] = found[:, finite].std(0, ddof=1) / np.sqrt(runs)
-    held = _held_out(estimates, best, runs=runs, seed=seed)
-    return Trust(
+    held = held_out_pass(estimates, best, runs=runs, seed=seed, classes=data.labels.numbers if data.classes else None)  # type: ignore[union-attr]
+    found = Trust(
         rates,
         stops / N,
         predicted,
@@ -230,6 +302,23 @@ def measure_trust(
         best,
         held,
     )
+    if not LARGEST < found.within(best) < np.inf or float(n) * N**2 > MEASURABLE:
+        return found
+    try:
+        measured = solve(problem, start, stops / N, system="measured-moments").data["error"].values[0]
+    except NumericalError:
+        return found
+    return replace(found, measured=measured)
+
+
+def percent(share: float) -> str:
+    """A share in per cent, to two digits."""
+    return f"{100 * share:.2g} %" if share < 0.995 else f"{100 * share:.0f} %"
+
+
+def _bars(predicted: Array, trained: Array, errors: Array) -> Array:
+    """The largest relative deviation over times, the last axis, with its standard errors."""
+    return (np.abs(trained / predicted - 1) + SURE * errors / predicted).max(-1)
 
 
 def _stable_rates(estimates: Estimates, best: float, stops: NDArray[np.int64]) -> tuple[Array, Array]:
@@ -249,12 +338,17 @@ def _stable_rates(estimates: Estimates, best: float, stops: NDArray[np.int64]) -
     return rates[stable], predicted[stable]
 
 
-def _held_out(estimates: Estimates, rate: float, *, runs: int, seed: int) -> HeldOut | None:
-    """One pass over four fifths of the rows in random orders, and what was to be expected on the others."""
+def held_out_pass(
+    estimates: Estimates, rate: float, *, runs: int, seed: int, classes: NDArray[np.int64] | None = None
+) -> HeldOut | None:
+    """One pass over four fifths of the rows in random orders, and what was to be expected on the others.
+
+    classes: of the rows, (n,), which have the same shares in both parts.
+    """
     n, N = estimates.rows.shape
     rng = np.random.default_rng([seed, 5])
     held = np.zeros(n, bool)
-    held[rng.permutation(n)[: n // 5]] = True
+    held[shuffled(rng, n, classes)[: n // 5]] = True
     count = n - int(held.sum())
     if count < 1.25 * N + 2 or held.sum() < 10:
         return None

@@ -4,9 +4,15 @@ With momentum or a memory of length τ the rows of a unit are its weights and a 
 recursion of `overlaps.online.exact_mean` at any size N. The limit N → ∞ forgets momentum s at once and takes SGD at the
 rate η/(1 − s) for it, which at small N is far off.
 
-Derivatives are central differences in log η_k. A knot acts between its neighbours alone, so the moments start again
-from those at the knot before it. Where a run of the recursion takes more than `LONG` steps of one level, the schedule
-is sought by derivatives of the limit, and only the errors that are stated of it are exact.
+Derivatives are by reverse accumulation, as in `overlaps.plan.linear_mean`. With G and H those of the last error by the
+moments Q and A of a level after a step, and ω = ω_b, w = ω/N, e = Q_0 − A, f = A_0 − |B|²/N, c = pᵀ G p,
+
+    by L    2 G L Q − 2 w G p eᵀ + H Aᵀ          by p    2 ν G p − 2 w G L e − w f H
+
+with the noise ν of the step, and before the step G is Lᵀ G L and H is Lᵀ H, with what they get through e, f and the
+error. Derivatives of L and p by the rate are central differences of `Rule.step`, which is no recursion. Where a run
+takes more than `LONG` steps of one level, the schedule is sought by derivatives of the limit, and only the errors that
+are stated of it are exact.
 """
 
 from __future__ import annotations
@@ -18,13 +24,15 @@ from numpy.typing import NDArray
 
 from ..algorithms import Schedule, Update
 from ..algorithms.schedules import TimeDependent
+from ..compiled.functions import kept
 from ..online.second_moments import Linear, advance
 from ..problem.statement import Problem
 from .linear_mean import LinearMean
 
 Array = NDArray[np.float64]
 LONG = 4e6  # steps × levels of a recursion, about a quarter of a second
-DIFFERENCE = 1e-3  # of log η, for central differences
+MANY = 5e5  # steps, whose matrices are held at once
+DIFFERENCE = 1e-3  # of log η, for central differences of what a step is made of, and of the limit
 PART = 2**16  # steps whose matrices are made at once
 
 
@@ -94,28 +102,83 @@ class VelocityMean:
         return found
 
     def slopes(self, problem: Problem, times: Array, rates: Array, steps: int) -> tuple[float, Array]:
-        """½ Σ ω s after all steps at the rates of a schedule, and its derivatives by log η at its knots."""
+        """½ Σ ω s after all steps at the rates of a schedule, and its derivatives by the rate of each, (steps,)."""
+        update = with_rate(problem, Schedule(times, rates)).update
+        size, given = self.mean.size, self._given(update)
+        at_steps = update.rate.at(np.arange(steps) / size)
+        step = update.steps(0, steps, size)
+        ahead, behind = (update.rule.step(x * at_steps, size) for x in (1 + DIFFERENCE, 1 - DIFFERENCE))
+        by_rate = [
+            (x - y) / (2 * DIFFERENCE * at_steps).reshape(-1, *[1] * (x.ndim - 1))
+            for x, y in zip(ahead, behind, strict=True)
+        ]
+        with np.errstate(over="ignore", invalid="ignore"):
+            error, slopes = _reverse(
+                given, *self.first(), step.keep, self.factor * step.pull, by_rate[0], self.factor * by_rate[1]
+            )
+        return (float(error), slopes) if np.isfinite(error) else (np.inf, np.zeros(steps))
 
-        def update(rates: Array) -> Update:
-            return with_rate(problem, Schedule(times, rates)).update
 
-        given = update(rates)
-        # the last step that the knot after it does not act on
-        begins = np.clip(np.floor(np.r_[0.0, times[:-1]] * self.mean.size), 0, steps).astype(int)
-        (Q, A), done, kept, slopes = self.first(), 0, [], np.zeros(rates.size)
-        for begin in begins.tolist():
-            if not self.advance(given, Q, A, done, begin):
-                return np.inf, slopes
-            kept.append((Q.copy(), A.copy()))
-            done = begin
-        if not self.advance(given, Q, A, done, steps):
+@kept(fastmath={"contract"})
+def _back(given, Q, A, G, H, L, p, total):  # pragma: no cover - compiled
+    """Derivatives G (B, 2, 2) and H (B, 2) by moments after a step made those before it, Q and A, in place.
+
+    total: Σ ω E + σ² before the step. Returned are the derivatives by L (2, 2) and p (2,).
+    """
+    omega, N, share = given.omega, given.size, given.share
+    by_L, by_p, fed = np.zeros((2, 2)), np.zeros(2), 0.0
+    for b in range(omega.size):
+        fed += omega[b] * given.dimensions[b] / (N * N) * (p @ G[b] @ p)
+    for b in range(omega.size):
+        w, q, a = omega[b] / N, Q[b], A[b, :, 0]
+        T = given.T[b, 0, 0]
+        e, f = q[0] - a, a[0] - T
+        noise = (1.0 + share) * w * w * (q[0, 0] - 2.0 * a[0] + T)
+        noise += share * w * given.dimensions[b] / N * total
+        Gp, He = G[b] @ p, H[b].copy()
+        by_L += 2.0 * (G[b] @ L @ q) - 2.0 * w * np.outer(Gp, e) + np.outer(He, a)
+        by_p += 2.0 * noise * Gp - 2.0 * w * (G[b] @ (L @ e)) - w * f * He
+        through_e = -2.0 * w * (L.T @ Gp)
+        through_E = (1.0 + share) * w * w * (p @ Gp) + omega[b] * share * fed
+        G[b] = L.T @ G[b] @ L
+        H[b] = L.T @ He - through_e
+        H[b, 0] += -w * (He @ p) - 2.0 * through_E
+        G[b, 0, 0] += through_E
+        for r in range(2):
+            G[b, 0, r] += 0.5 * through_e[r]
+            G[b, r, 0] += 0.5 * through_e[r]
+    return by_L, by_p
+
+
+@kept()
+def _reverse(given, Q, A, keep, pull, keep_by_rate, pull_by_rate):  # pragma: no cover - compiled
+    """½ Σ ω s after all steps, and its derivatives by the rates (steps,); moments are kept every √steps steps."""
+    steps, B = len(pull), given.omega.size
+    part = max(1, int(np.ceil(np.sqrt(steps))))
+    parts, slopes = (steps + part - 1) // part, np.zeros(steps)
+    kept_Q, kept_A = np.empty((parts, B, 2, 2)), np.empty((parts, B, 2, 1))
+    for i in range(parts):
+        kept_Q[i], kept_A[i] = Q, A
+        if advance(given, Q, A, keep[i * part : (i + 1) * part], pull[i * part : (i + 1) * part]) < min(
+            part, steps - i * part
+        ):
             return np.inf, slopes
-        error = self.error(Q, A)
-        for k, begin in enumerate(begins.tolist()):
-            ends = []
-            for sign in (1, -1):
-                tried = rates * np.exp(sign * DIFFERENCE * (np.arange(rates.size) == k))
-                Q, A = (x.copy() for x in kept[k])
-                ends.append(self.error(Q, A) if self.advance(update(tried), Q, A, begin, steps) else error)
-            slopes[k] = (ends[0] - ends[1]) / (2 * DIFFERENCE)
-        return error, slopes
+    error, G, H = 0.0, np.zeros((B, 2, 2)), np.zeros((B, 2))
+    for b in range(B):
+        error += 0.5 * given.omega[b] * (Q[b, 0, 0] - 2.0 * A[b, 0, 0] + given.T[b, 0, 0])
+        G[b, 0, 0], H[b, 0] = 0.5 * given.omega[b], -given.omega[b]
+    inner_Q, inner_A = np.empty((part, B, 2, 2)), np.empty((part, B, 2, 1))
+    for i in range(parts - 1, -1, -1):
+        first, last = i * part, min(steps, (i + 1) * part)
+        Q[:], A[:] = kept_Q[i], kept_A[i]
+        for s in range(first, last):
+            inner_Q[s - first], inner_A[s - first] = Q, A
+            advance(given, Q, A, keep[s : s + 1], pull[s : s + 1])
+        for s in range(last - 1, first - 1, -1):
+            before, other = inner_Q[s - first], inner_A[s - first]
+            total = given.noise
+            for b in range(B):
+                total += given.omega[b] * (before[b, 0, 0] - 2.0 * other[b, 0, 0] + given.T[b, 0, 0])
+            by_L, by_p = _back(given, before, other, G, H, keep[s], pull[s], total)
+            slopes[s] = np.sum(by_L * keep_by_rate[s]) + np.sum(by_p * pull_by_rate[s])
+    return error, slopes

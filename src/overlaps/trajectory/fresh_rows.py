@@ -114,7 +114,7 @@ def with_errors_of_rows(
             partial=result,
         ) from None
     # where a training set is fixed, the rows tested on are not fitted, and nothing is taken off
-    off = 0.0 if "training_error" in result.data else 1 - (N + data.centre) / n
+    off = 0.0 if "training_error" in result.data else 1 - (N + data.centres_labels) / n
     added = {}
     for name in first:
         variable = result.data[name]

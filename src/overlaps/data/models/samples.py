@@ -70,6 +70,8 @@ class Samples(Shared, Centred):
     target: in place of `y`, the name or number of the column of `source` that holds the labels; of a .npz file, the
         name of the array that does.
     centre: whether the mean of each column is subtracted, and that of the labels.
+    bias: whether every row has one input more, which is one in the units of `rows` and is not centred. Its weight is
+        the bias of a unit, which classes of unequal shares need. Labels then keep their mean, for it to learn.
     digest: SHA-256 of the table, filled in; a spec carries it, so that a file that has changed since is refused.
     groups: parts of the classes that theory takes as one Gaussian each: a group for each row, (rows,), a number of
         clusters in each class, or ``"auto"`` for the number under which held-out rows are most likely (see
@@ -84,9 +86,10 @@ class Samples(Shared, Centred):
     centre: bool = True
     digest: str = ""
     groups: ArrayLike | int | str | None = field(default=None, compare=False)
+    bias: bool = False
 
     def __post_init__(self) -> None:
-        for name in ("centre", "standardise"):
+        for name in ("centre", "standardise", "bias"):
             object.__setattr__(self, name, true_or_false(name, getattr(self, name)))
         path = source_path(self.source)
         if path is not None:
@@ -120,7 +123,10 @@ class Samples(Shared, Centred):
             )
         object.__setattr__(self, "digest", self._digest)
         if labels is not None:
-            warn_of_rows(self._table.features, labels.values, self.standardise, level=4, columns=self._table.columns)
+            drops_ones = self.centre and not self.bias
+            warn_of_rows(
+                self._table.features, labels.values, self.standardise, 4, self._table.columns, drops_ones=drops_ones
+            )
 
     def _check_groups(self) -> None:
         """Refuse groups of what are no classes, or in words that are not known."""
@@ -156,7 +162,7 @@ class Samples(Shared, Centred):
 
     @cached_property
     def _axes(self) -> PrincipalAxes:
-        return principal_axes(self._table.features, self.centre, self.standardise)
+        return principal_axes(self._table.features, self.centre, self.standardise, self.bias)
 
     @cached_property
     def _digest(self) -> str:
@@ -189,7 +195,7 @@ class Samples(Shared, Centred):
 
     @property
     def size(self) -> int:
-        """N, the number of columns that vary."""
+        """N, the number of columns that vary, and one more with a bias."""
         return self._axes.eigenvalues.size
 
     @property
@@ -220,7 +226,10 @@ class Samples(Shared, Centred):
 
     @property
     def columns(self) -> Array:
-        """The rows along the columns of the table that vary, (samples, dimensions), in the units of `rows`."""
+        """The rows along the columns of the table that vary, (samples, dimensions), in the units of `rows`.
+
+        With a bias the last column is one.
+        """
         return self.rows @ self._axes.vectors.T
 
     def described(self, as_gaussian: bool) -> str:
@@ -233,9 +242,14 @@ class Samples(Shared, Centred):
         """The rows that training draws."""
         return self.rows
 
+    @property
+    def centres_labels(self) -> bool:
+        """Whether the mean of the labels is subtracted: where rows are centred, unless a bias learns it."""
+        return self.centre and not self.bias
+
     @cached_property
     def targets(self) -> Array | None:  # type: ignore[override]
-        """What is to be learned for each row, (rows,): its label, less their mean if `centre`; None without labels."""
+        """What is to be learned for each row, (rows,): its label, less their mean if `centres_labels`; None without."""
         if self.labels is None:
             return None
         values = self.labels.values
@@ -246,7 +260,7 @@ class Samples(Shared, Centred):
                 f"use loss='cross-entropy' (`learn --loss cross-entropy`) with Softmax({len(self.classes)}), group "
                 f"them into two, for instance by y == {self.classes[0]!r}, or pass quantities as floats"
             )
-        return values - values.mean() if self.centre else values
+        return values - values.mean() if self.centres_labels else values
 
     @cached_property
     def own_teacher(self) -> Array | None:  # type: ignore[override]
@@ -318,6 +332,7 @@ REFUSED = (
     {"groups": [0, 1], "y": np.arange(12) % 2, "source": FEW},
     {"y": True, "source": np.eye(3)},
     {"standardise": 3, "source": np.eye(3)},
+    {"bias": 1, "source": np.eye(3)},
     {"target": 3, "source": np.eye(3)},
     {"target": "price", "source": np.eye(3)},
     {"target": 0, "y": [1.0, 2.0, 3.0], "source": np.eye(3)},

@@ -169,6 +169,7 @@ class _Passes:
         training = 0.5 * (_form(Q_train, R_train, v) + float(lam @ rows.best**2) + rows.unexplained)
         n, tested = len(rows.rows), len(rows.test_rows)
         test = ((n + tested) * everywhere - n * training) / tested
+        test, training = (np.maximum(x, 0.0) for x in (test, training))  # differences that are zero but for rounding
         Q_t, R_t, training, test = (stops.interpolated(x[None], count) for x in (Q_all, R_all, training, test))
         blocks = None
         if self.levels:

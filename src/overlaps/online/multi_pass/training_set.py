@@ -6,6 +6,7 @@ where there are several, is θ̂ = C⁺ ⟨x y⟩; it leaves the training error 
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import Any
@@ -13,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ...data.splits import shuffled
 from ...interface.errors import InputError
 from ...problem.statement import Problem
 
@@ -75,7 +77,10 @@ def training_set(problem: Problem) -> SplitRows:
 
 @lru_cache(maxsize=4)
 def first_rows(problem: Problem, samples: int, shuffle: int) -> SplitRows:
-    """The first rows of labelled data after a shuffle of a seed, as a training set; the others are tested on."""
+    """The first rows of labelled data after a shuffle of a seed, as a training set; the others are tested on.
+
+    Labels that are classes have the same share in both.
+    """
     data: Any = problem.data
     rows, targets = data.rows, problem.row_targets
     assert targets is not None
@@ -84,8 +89,23 @@ def first_rows(problem: Problem, samples: int, shuffle: int) -> SplitRows:
             f"samples: {samples} of {len(rows)} rows leave none to test on; train on fewer, for instance "
             f"samples={max(2, int(0.8 * len(rows)))}"
         )
-    order = np.random.default_rng(shuffle).permutation(len(rows))
+    classes = data.labels.numbers if data.classes else None
+    order = shuffled(np.random.default_rng(shuffle), len(rows), classes)
     inside, outside = np.sort(order[:samples]), np.sort(order[samples:])
     if np.ptp(targets[inside]) == 0:
         raise InputError(f"samples: all {samples} rows of the training set have one label; use more of them")
+    if classes is not None:
+        _warn_of_missing(classes, outside, data.classes)
     return SplitRows(rows[inside], targets[inside], rows[outside], targets[outside])
+
+
+def _warn_of_missing(classes: NDArray[np.int64], outside: NDArray[np.int64], names: tuple[Any, ...]) -> None:
+    """Warn where the rows that are tested on lack a class."""
+    missing = np.setdiff1d(classes, classes[outside])
+    if missing.size:
+        some = ", ".join(str(names[c]) for c in missing[:4]) + ", ..." * (missing.size > 4)
+        warnings.warn(
+            f"samples: the {outside.size} rows tested on have none of class {some}, whose errors are not seen; train "
+            "on fewer rows",
+            stacklevel=3,
+        )

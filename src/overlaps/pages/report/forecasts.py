@@ -104,6 +104,7 @@ def _again(about: Mapping[str, Any], summary: Mapping[str, Any]) -> str:
         more = f", samples={samples}" * (samples != rows) + f", seed={seed}" * (seed != 0)
         return f"ov.forecast(ov.Samples(rows, labels){more}).write(folder)  # in Python; the rows came from no file"
     words += ["--samples", str(samples)] * (samples != rows) + ["--standardise"] * bool(data.get("standardise"))
+    words += ["--bias"] * bool(data.get("bias"))
     return shlex.join(words + ["--seed", str(seed)] * (seed != 0))
 
 
