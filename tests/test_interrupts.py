@@ -130,6 +130,32 @@ def test_a_worker_whose_parent_has_gone_already(monkeypatch: pytest.MonkeyPatch)
         processes.end_with_parent(os.getppid() + 1)
 
 
+def test_an_interrupt_in_a_destructor_is_heard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
+    """There Python tells of it and goes on; other exceptions there are told as before."""
+
+    class Ends:
+        def __init__(self, error: BaseException) -> None:
+            self.error = error
+
+        def __del__(self) -> None:
+            raise self.error
+
+    def work() -> dict[str, object]:
+        Ends(KeyboardInterrupt())
+        time.sleep(SECONDS)
+        return {}
+
+    hook = sys.unraisablehook
+    monkeypatch.setattr(papers, "papers", work)
+    code, _, told = command(monkeypatch, capsys, "papers")
+    assert code == 130 and told.startswith("overlaps: interrupted; ") and sys.unraisablehook is hook
+    told_of: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda trouble: told_of.append(trouble.exc_type))
+    with processes.no_interrupt_lost():
+        Ends(ZeroDivisionError())
+    assert told_of == [ZeroDivisionError]
+
+
 # --- commands --------------------------------------------------------------------------------------------------------
 
 
