@@ -130,8 +130,10 @@ def test_a_worker_whose_parent_has_gone_already(monkeypatch: pytest.MonkeyPatch)
         processes.end_with_parent(os.getppid() + 1)
 
 
-def test_an_interrupt_in_a_destructor_is_heard(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture) -> None:
-    """There Python tells of it and goes on; other exceptions there are told as before."""
+def test_interrupts_that_python_makes_something_else_of(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    """In a destructor it tells of them and goes on, and where a class is made they become a RuntimeError."""
 
     class Ends:
         def __init__(self, error: BaseException) -> None:
@@ -145,6 +147,13 @@ def test_an_interrupt_in_a_destructor_is_heard(monkeypatch: pytest.MonkeyPatch, 
         time.sleep(SECONDS)
         return {}
 
+    def in_a_class() -> None:
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr(papers, "papers", in_a_class)
+    assert command(monkeypatch, capsys, "papers")[0] == 130
+    with pytest.raises(KeyboardInterrupt, match="all is kept"), processes.keeping(lambda: "all is kept"):
+        in_a_class()
     hook = sys.unraisablehook
     monkeypatch.setattr(papers, "papers", work)
     code, _, told = command(monkeypatch, capsys, "papers")

@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ..interface.processes import keeping, no_interrupt_lost
+from ..interface.processes import is_interrupt, keeping, no_interrupt_lost
 from ..interface.terminal import adapt, say
 
 
@@ -29,8 +29,11 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as stop:
-            words = " ".join(str(stop).split()) or "nothing was written; the same command begins anew"
+        except (KeyboardInterrupt, Exception) as stop:
+            if not is_interrupt(stop):
+                raise
+            said = str(stop) if isinstance(stop, KeyboardInterrupt) else ""
+            words = " ".join(said.split()) or "nothing was written; the same command begins anew"
             print(f"overlaps: interrupted; {words}", file=sys.stderr)
             raise InterruptedCommand(130) from None
 

@@ -102,8 +102,18 @@ def keeping(words: Callable[[], str]) -> Iterator[None]:
     """Give a `KeyboardInterrupt` the words for what is kept and how to go on, unless it has some already."""
     try:
         yield
-    except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(*(stop.args or (words(),))) from None
+    except (KeyboardInterrupt, Exception) as stop:
+        if not is_interrupt(stop):
+            raise
+        said = stop.args if isinstance(stop, KeyboardInterrupt) else ()
+        raise KeyboardInterrupt(*(said or (words(),))) from None
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether an exception is Ctrl-C, or what became of it: a RuntimeError where Python was making a class."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ if error.__suppress_context__ else error.__context__
+    return error is not None
 
 
 @contextmanager
