@@ -1,18 +1,19 @@
 """Commands killed at random: `make torture`.
 
 Sweeps (on processes, and on a Dask cluster), runs, `verify` and the gallery are started as users start them and killed
-at random moments: the command by SIGKILL or by Ctrl-C, one of its workers, a worker of the cluster or its scheduler by
-SIGKILL. They are started again until they come to their end. Half of the moments are random in time, from the
-start of the command on; half are random in what the command has kept, so that they fall where it computes and writes,
-however fast the machine is. Asked after every kill:
+at random moments: the command by SIGKILL or by Ctrl-C, which goes to all of its processes as that of a terminal does,
+one of its workers, a worker of the cluster or its scheduler by SIGKILL. They are started again until they come to their
+end. Half of the moments are random in time, from the start of the command on; half are random in what the command has
+kept, so that they fall where it computes and writes, however fast the machine is. Asked after every kill:
 
 - what was kept before is there (nothing lost), the same file with the same time of writing, and the same seconds that a
   claim took (nothing computed or written twice; files of results are replaced, so another one is another inode);
 - no process of the command is left;
-- a command that heard Ctrl-C says how to go on, exit code 130; one whose worker was killed comes to its end;
+- a command that was sent Ctrl-C before it had written everything says how to go on, exit code 130; one whose worker was
+  killed comes to its end;
 
-and at the end that the numbers are those of a command that nobody has killed, bit by bit. The gallery takes too long to
-be drawn to its end; its pictures are asked to be whole.
+and at the end that numbers and pictures are those of a command that nobody has killed, bit by bit. The gallery is that
+of one paper.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ COMMANDS = {
     "cluster": "`overlaps sweep --cluster`, two workers",
     "run": "`overlaps run`",
     "verify": "`overlaps verify`",
-    "gallery": "`overlaps papers gallery`",
+    "gallery": "`overlaps papers gallery`, one paper",
 }
 WORDS = {
     "parent": "command, SIGKILL",
@@ -94,7 +95,7 @@ class Job:
     """A command.
 
     arguments: of `overlaps`, given its folder. kept: what is there and must stay as it is, by name. result: what must
-    be the same in the end. ends: whether it is waited for to the end. complete: whether all is there, though the
+    be the same in the end. last: the file that is written last, and once. complete: whether all is there, though the
     command may have been killed on its last step; the record of `verify` is not asked for twice then.
     """
 
@@ -102,9 +103,14 @@ class Job:
     arguments: Callable[[Path], list[str]]
     kept: Callable[[Path], dict[str, Any]]
     result: Callable[[Path], dict[str, bytes]]
-    ends: bool = True
+    last: str
     complete: Callable[[Path], bool] = lambda folder: False
     victims: tuple[str, ...] = ("parent", "interrupt", "worker")
+
+    def finished(self, folder: Path) -> Any:
+        """What is another thing as soon as a command has written everything."""
+        path = folder / self.last
+        return self.complete(folder) or (as_written(path) if path.exists() and path.suffix != ".json" else None)
 
 
 def as_written(path: Path) -> tuple[bytes, int, int]:
@@ -145,6 +151,10 @@ def _is_complete(folder: Path) -> bool:
     return path.exists() and bool(json.loads(path.read_text())["complete"])
 
 
+def _drawn(folder: Path) -> dict[str, bytes]:
+    return {name: content for name, (content, *_) in _pictures(folder).items()}
+
+
 def _pictures(folder: Path) -> dict[str, Any]:
     """Pictures that the gallery says are drawn, each of which must be one."""
     from PIL import Image
@@ -162,23 +172,32 @@ def jobs(cluster: str | None) -> list[Job]:
     sweep = lambda d: ["sweep", str(d / "sweep.toml"), "--out", str(d / "out")]  # noqa: E731
     run = Job(
         "run", lambda d: ["run", str(d / "run.toml"), "--out", str(d / "out")], lambda d: _finished(d), _trajectories,
-        victims=("parent", "interrupt"),
+        "out/points meso against micro.nc", victims=("parent", "interrupt"),
     )  # fmt: skip
     listed = [
-        Job("sweep", lambda d: [*sweep(d), "--workers", "2"], _cells, _dataset),
+        Job("sweep", lambda d: [*sweep(d), "--workers", "2"], _cells, _dataset, "out/sweep.png"),
         run,
         Job(
             "verify", lambda d: ["verify", "committee", "--quick", "--json", str(d / "verdicts.json")], _claims,
-            _measured, complete=_is_complete, victims=("parent", "interrupt"),
+            _measured, "verdicts.json", complete=_is_complete,
         ),
         Job(
-            "gallery", lambda d: ["papers", "gallery", "--quick", "--out", str(d / "gallery")], _pictures, _pictures,
-            ends=False, victims=("parent", "interrupt"),
+            "gallery", lambda d: ["papers", "gallery", "committee", "--quick", "--out", str(d / "gallery")], _pictures,
+            _drawn, "gallery/index.md",
         ),
     ]  # fmt: skip
     if cluster:
         victims = ("parent", "interrupt", "cluster worker", "scheduler")
-        listed.append(Job("cluster", lambda d: [*sweep(d), "--cluster", cluster], _cells, _dataset, victims=victims))
+        listed.append(
+            Job(
+                "cluster",
+                lambda d: [*sweep(d), "--cluster", cluster],
+                _cells,
+                _dataset,
+                "out/sweep.png",
+                victims=victims,
+            )
+        )
     return listed
 
 
@@ -278,10 +297,13 @@ def computes(process: psutil.Process) -> bool:
 def kill(
     victim: str, process: subprocess.Popen[str], token: str, cluster: Cluster | None, choice: random.Random
 ) -> str:
-    """Kill one process; returns what was killed, the command itself where there was no other."""
+    """Kill one process by SIGKILL; returns what was killed, the command itself where there was no other."""
     target: psutil.Process | None = None
     if victim == "worker":
-        others = [p for p in tagged(token) if p.pid != process.pid and computes(p)]
+        others: list[psutil.Process] = []
+        while not others and process.poll() is None:  # until one is started
+            time.sleep(0.02)
+            others = [p for p in tagged(token) if p.pid != process.pid and computes(p)]
         target = choice.choice(others) if others else None
     elif victim == "cluster worker" and cluster:
         target = cluster.worker(choice)
@@ -291,11 +313,24 @@ def kill(
         with suppress(psutil.Error):
             target.kill()
             return victim
-    if victim == "interrupt":
-        process.send_signal(signal.SIGINT)
-        return victim
     process.kill()
     return "parent"
+
+
+def interrupt(job: Job, folder: Path, process: subprocess.Popen[str], begun: Any) -> bool:
+    """Press Ctrl-C, which all processes of a terminal hear; returns whether the command had written everything before.
+
+    It is stopped for a moment, so that it writes nothing between the question and the signal.
+    """
+    process.send_signal(signal.SIGSTOP)
+    with suppress(psutil.Error):
+        while psutil.Process(process.pid).status() not in (psutil.STATUS_STOPPED, psutil.STATUS_ZOMBIE):
+            time.sleep(0.001)
+    written = job.finished(folder) not in (None, False, begun)
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGINT)
+        os.kill(process.pid, signal.SIGCONT)
+    return written
 
 
 @dataclass(frozen=True)
@@ -310,7 +345,7 @@ def once(
     job: Job, folder: Path, moment: Moment, victim: str, cluster: Cluster | None, choice: random.Random
 ) -> tuple[str, bool]:
     """Start, kill, and ask; returns what was killed, and whether the command has come to its end."""
-    before = job.kept(folder)
+    before, begun, written = job.kept(folder), job.finished(folder), False
     process, token = begin(job, folder)
     try:
         deadline = time.monotonic() + PATIENCE
@@ -319,7 +354,11 @@ def once(
             time.sleep(0.05)
         with suppress(subprocess.TimeoutExpired):
             process.wait(moment.seconds)
-        killed = "" if process.poll() is not None else kill(victim, process, token, cluster, choice)
+        killed = "" if process.poll() is not None else victim
+        if killed == "interrupt":
+            written = interrupt(job, folder, process, begun)
+        elif killed:
+            killed = kill(victim, process, token, cluster, choice)
         told = process.communicate(timeout=PATIENCE)[1]
     finally:
         process.kill()  # where this has been interrupted
@@ -331,13 +370,13 @@ def once(
     lost = [name for name, content in before.items() if now.get(name) != content]
     assert not lost, f"{job.name}: lost or written again after {killed}: {lost}"
     expected = {
-        "parent": (-9, 0), "interrupt": (130, 0, -2), "scheduler": (2, 0),  # -2: before Python could answer
-    }.get(killed, (0,))  # fmt: skip
+        "parent": (-9, 0), "interrupt": (130, -2, 0)[: 2 + written], "scheduler": (2, 0),
+    }.get(killed, (0,))  # fmt: skip  # -2: before Python could answer
     assert code in expected, f"{job.name}: exit code {code} after {killed}: {told}"
     if code == 130:
         assert "interrupted; " in told and len(told.strip().splitlines()) == 1, f"{job.name}: {told}"
     done = code == 0 or job.complete(folder)
-    return "" if killed == "parent" and code == 0 else killed, done  # it had ended a moment before
+    return "" if killed in ("parent", "interrupt") and code == 0 else killed, done  # it had ended a moment before
 
 
 @dataclass
@@ -375,35 +414,37 @@ def torture(
     with clusters(names is None or "cluster" in names, where) as cluster:
         chosen = [job for job in jobs(cluster.start() if cluster else None) if names is None or job.name in names]
         pairs = [(job, victim) for job in chosen for victim in job.victims]
-        asked: Counter[tuple[str, str]] = Counter()
+        least = kills // (2 * len(pairs))  # of each job and victim, where there is such a victim
+        tried: Counter[str] = Counter()
         expected: dict[str, dict[str, bytes]] = {}
         seconds: dict[str, float] = {}
         wholes: dict[str, int] = {}  # results that a command keeps in all
         folders: dict[str, Path] = {}
         for job in chosen:
-            folders[job.name], seconds[job.name] = prepared(where), 20.0
-            if job.ends:
-                began = time.monotonic()
-                assert once(job, folders[job.name], Moment(PATIENCE), "", cluster, choice)[1], job.name
-                seconds[job.name] = time.monotonic() - began
-                wholes[job.name] = len(job.kept(folders[job.name]))
-                expected[job.name] = job.result(folders[job.name])
-                folders[job.name] = prepared(where)
+            folders[job.name], began = prepared(where), time.monotonic()
+            assert once(job, folders[job.name], Moment(PATIENCE), "", cluster, choice)[1], job.name
+            seconds[job.name] = time.monotonic() - began
+            wholes[job.name] = len(job.kept(folders[job.name]))
+            expected[job.name] = job.result(folders[job.name])
+            folders[job.name] = prepared(where)
             report(f"{job.name}: {seconds[job.name]:.1f} s when nobody kills it", flush=True)
-        while counts.total() < kills:
-            least = min(asked[job.name, victim] for job, victim in pairs)  # none is left out
-            seldom = [(job, victim) for job, victim in pairs if asked[job.name, victim] == least]
-            job, victim = choice.choice(seldom if choice.random() < 0.5 else pairs)
-            asked[job.name, victim] += 1  # it may find no such process, and then kills the command
+        while True:
+            short = [
+                (j, v) for j, v in pairs if counts[f"{j.name}: {v}"] < least and tried[f"{j.name}: {v}"] < 9 * least
+            ]
+            if counts.total() >= kills and not short:
+                break
+            job, victim = choice.choice(short if short and choice.random() < 0.5 else pairs)
+            tried[f"{job.name}: {victim}"] += 1  # it may find no such process, and then kills the command
             if cluster:
                 cluster.start()
             moment = Moment(choice.uniform(0.0, seconds[job.name]))
-            if choice.random() < 0.5 and job.ends:
+            if choice.random() < 0.5:
                 moment = Moment(choice.uniform(0.0, 0.5), choice.randint(1, wholes[job.name]))
             killed, done = once(job, folders[job.name], moment, victim, cluster, choice)
             if killed:
                 counts[f"{job.name}: {killed}"] += 1
-            if done and job.ends:
+            if done:
                 tally.ended += 1
                 assert job.result(folders[job.name]) == expected[job.name], f"{job.name}: other numbers"
                 folders[job.name] = prepared(where)
@@ -412,10 +453,9 @@ def torture(
         if cluster:
             cluster.start()
         for job in chosen:  # what is under way comes to its end
-            if job.ends:
-                assert once(job, folders[job.name], Moment(PATIENCE), "", cluster, choice)[1]
-                assert job.result(folders[job.name]) == expected[job.name], f"{job.name}: other numbers"
-                tally.ended += 1
+            assert once(job, folders[job.name], Moment(PATIENCE), "", cluster, choice)[1]
+            assert job.result(folders[job.name]) == expected[job.name], f"{job.name}: other numbers"
+            tally.ended += 1
         tally.save()
     return tally
 
@@ -432,8 +472,8 @@ def table(tally: Tally) -> str:
     sums = [sum(counts[f"{name}: {victim}"] for name in names) for victim in victims]
     lines.append(f"| all | {' | '.join(map(str, sums))} | {counts.total()} |")
     outcome = (
-        f"\n{counts.total()} kills, after which {tally.ended} sweeps, runs and records came to their end: nothing "
-        "lost,\nnothing written twice, no process left, and the same numbers as without a kill, bit by bit.\n"
+        f"\n{counts.total()} kills, after which {tally.ended} sweeps, runs, records and galleries came to their end: "
+        "nothing lost,\nnothing written twice, no process left, and the same bits as without a kill.\n"
     )
     return "\n".join(lines) + "\n" + outcome
 

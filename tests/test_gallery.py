@@ -12,7 +12,7 @@ import xarray as xr
 import overlaps as ov
 import workers
 from overlaps import papers
-from overlaps.papers import gallery
+from overlaps.papers import gallery, index
 
 FOLDER = Path(__file__).parents[1] / "docs" / "gallery"
 
@@ -124,7 +124,7 @@ def test_page(fake: Drawings, tmp_path: Path) -> None:
 
 
 def test_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A paper stays in one process, figure by figure; one that dies takes a single figure along."""
+    """A paper stays in one process, figure by figure; one that dies twice takes a single figure along."""
 
     def paper(handle: str, *names: str) -> papers.Paper:
         each = papers.Paper(handle, handle, "nobody")
@@ -132,16 +132,21 @@ def test_processes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             each.figure(name, name)(lambda quick: None)
         return each
 
-    chosen = {"a": paper("a", "1", "2", "3"), "b": paper("b", "4", "dies", "5"), "c": paper("c", "fails")}
+    chosen = {"a": paper("a", "1", "2", "3"), "b": paper("b", "4", "dies", "5"), "c": paper("c", "fails", "dies once")}
     monkeypatch.setattr(gallery, "papers", lambda: chosen)
+    monkeypatch.setattr(index, "papers", lambda: chosen)
     monkeypatch.setattr(gallery, "code_digest", lambda handle: "first")
     monkeypatch.setattr(gallery, "_draw", workers.draw)
     result = papers.draw_gallery(tmp_path, quick=True, processes=2)
-    assert counts(result)[:2] == (5, 0)
+    assert counts(result)[:2] == (6, 0)
     assert sorted(result.trouble) == ["b-dies", "c-fails"] and "died" in result.trouble["b-dies"]
     found = {path.name: path.read_text() for path in tmp_path.iterdir() if path.suffix != ".md"}
-    assert sorted(found) == ["a-1", "a-2", "a-3", "b-4", "b-5", "c-fails"]
+    assert sorted(found) == ["a-1", "a-2", "a-3", "b-4", "b-5", "c-dies once", "c-fails"]
     assert found["a-1"] == found["a-2"] == found["a-3"] and found["b-4"] != found["b-5"]
+    few = papers.draw_gallery(tmp_path / "few", "a", quick=True)
+    assert counts(few)[:2] == (3, 0) and {path.name[0] for path in (tmp_path / "few").iterdir()} == {"a", "i"}
+    with pytest.raises(ov.InputError, match="paper"):
+        papers.draw_gallery(tmp_path / "few", "z")
 
 
 # --- what a figure depends on ----------------------------------------------------------------------------------------

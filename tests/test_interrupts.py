@@ -130,6 +130,41 @@ def test_a_worker_whose_parent_has_gone_already(monkeypatch: pytest.MonkeyPatch)
         processes.end_with_parent(os.getppid() + 1)
 
 
+def test_interrupts_that_python_makes_something_else_of(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
+) -> None:
+    """In a destructor it tells of them and goes on, and where a class is made they become a RuntimeError."""
+
+    class Ends:
+        def __init__(self, error: BaseException) -> None:
+            self.error = error
+
+        def __del__(self) -> None:
+            raise self.error
+
+    def work() -> dict[str, object]:
+        Ends(KeyboardInterrupt())
+        time.sleep(SECONDS)
+        return {}
+
+    def in_a_class() -> None:
+        raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
+
+    monkeypatch.setattr(papers, "papers", in_a_class)
+    assert command(monkeypatch, capsys, "papers")[0] == 130
+    with pytest.raises(KeyboardInterrupt, match="all is kept"), processes.keeping(lambda: "all is kept"):
+        in_a_class()
+    hook = sys.unraisablehook
+    monkeypatch.setattr(papers, "papers", work)
+    code, _, told = command(monkeypatch, capsys, "papers")
+    assert code == 130 and told.startswith("overlaps: interrupted; ") and sys.unraisablehook is hook
+    told_of: list[object] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda trouble: told_of.append(trouble.exc_type))
+    with processes.no_interrupt_lost():
+        Ends(ZeroDivisionError())
+    assert told_of == [ZeroDivisionError]
+
+
 # --- commands --------------------------------------------------------------------------------------------------------
 
 

@@ -165,6 +165,49 @@ def test_two_sweeps_share_a_store(tmp_path: Path) -> None:
     assert len(cells(tmp_path)) == 96
 
 
+def test_two_sweeps_of_one_process_share_a_store(tmp_path: Path) -> None:
+    """Every cell is computed by one of them, and the first that ends takes no claims of the other along."""
+    over = {"algorithm.rate": np.linspace(0.1, 1.0, 5)}
+    written: list[str] = []
+    put = Store.put
+
+    def counted(self: Store, address: str, content: bytes) -> None:
+        written.append(address)
+        put(self, address, content)
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Store, "put", counted)
+        both = [small(tmp_path / name, over=over, wait=False) for name in ("new", "new/../new")]
+        assert [each.wait().counts for each in both] == [{"done": 20}] * 2
+    assert len(written) == 20 == len(cells(tmp_path / "new"))
+    first, second, third = (Store.at(tmp_path / "new") for _ in range(3))
+    name = "ab" * 32
+    assert first.claim(name) and first.claim(name) and not second.claim(name)
+    assert second.claim("cd" * 32)
+    third.close()
+    second.close()
+    code = "import sys; from overlaps.sweep.store import Store; print(Store.at(sys.argv[1]).claim(sys.argv[2]))"
+    command = [sys.executable, "-c", code, str(tmp_path / "new"), name]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"
+    first.release(name)
+    assert second.claim(name)
+    first.close()
+    assert not first.claim(name)
+    second.close()
+
+
+def test_a_cell_that_is_damaged_later_is_pending_again(tmp_path: Path) -> None:
+    found = small(tmp_path, over={"algorithm.rate": [0.5, -1.0, 1.0]}, seeds=1, scales="meso")
+    assert found.counts == {"done": 2, "refused": 1} and found.data.sizes["rate"] == 3
+    found = small(tmp_path, over={"algorithm.rate": [0.5, -1.0, 1.0]}, seeds=1, scales="meso", workers=0)
+    path = next(iter((tmp_path / "cells").glob("??/*.npz")))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.warns(UserWarning, match="is damaged"):
+        data = found.data
+    assert sorted(data["status"].values.ravel()) == ["done", "pending", "refused"]
+    assert found.counts == {"done": 1, "refused": 1, "pending": 1} and len(found.missing()) == 1
+
+
 def test_a_claim_of_another_process_is_respected_until_it_dies(tmp_path: Path) -> None:
     store = Store.at(tmp_path)
     name = "ab" * 32

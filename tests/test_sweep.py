@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+import threading
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,6 +16,7 @@ import xarray as xr
 import overlaps as ov
 from notebooks import shown
 from overlaps.plot import grid
+from overlaps.sweep.cell import Cell, Outcome, compute
 from overlaps.sweep.grid import Grid, rebuilt
 from sweeps import NET, OVER, PROBLEM, same, small
 
@@ -168,6 +171,8 @@ def test_full_batches_many_passes_observers_and_plans() -> None:
         ({"algorithm.rate": 0.5}, "algorithm.rate: expected a list of values, got 0.5"),
         ({"algorithm.rate": []}, "has no values"),
         ({"algorithm.rate": [0.5, 0.5]}, "has the value 0.5 twice"),
+        ({"algorithm.rate": [1, 1.0]}, "has the value 1 twice"),
+        ({"size": [40, "a", 40.0]}, "has the value 40 twice"),
         ({"algorithm.rate, size": [(0.5, 1, 2)]}, "each value is 2 values"),
         ({"algorithm.rate": [1], "algorithm.rate, size": [(1, 2)]}, "is varied twice"),
         ({"meso.speed": [1]}, "unknown field in over: 'meso.speed'"),
@@ -212,21 +217,33 @@ def test_the_grid_is_refused_before_it_fills_the_memory() -> None:
         Grid.of(PROBLEM, {"algorithm.rate": np.arange(1, 10**4), "size": np.arange(1, 10**4)})
 
 
-def test_a_sweep_can_be_asked_while_it_runs_and_stopped(tmp_path: Path) -> None:
-    over = {"algorithm.rate": np.linspace(0.1, 1.0, 60)}
-    found = small(tmp_path, over=over, wait=False, size=400, scales="meso")
-    while not found.counts.get("done"):
-        pass
+def test_a_sweep_can_be_asked_while_it_runs_and_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its sixth cell waits until the sweep has been asked to stop, so that nothing here depends on who is faster."""
+    over, begun, goes_on = {"algorithm.rate": np.linspace(0.1, 1.0, 20)}, [], threading.Event()
+
+    def waiting(cell: Cell) -> Outcome:
+        begun.append(cell)
+        assert len(begun) <= 5 or goes_on.wait(60)
+        return compute(cell)
+
+    monkeypatch.setattr(sys.modules["overlaps.sweep.result"], "compute", waiting)
+    found = small(tmp_path, over=over, wait=False, scales="meso")
+    while len(begun) < 6:
+        time.sleep(0.001)
     assert found.running and "running" in repr(found)
-    data = found.data  # once: a cell may finish between two looks
+    data = found.data
     pending = data["status"].values == "pending"
     assert pending.any() and (data["status"].values == "done").any()
     assert np.isnan(data["error"].values[pending]).all()
-    found.stop()
-    assert not found.running and 0 < found.counts["done"] < 120
-    looked = small(tmp_path, over=over, workers=0, size=400, scales="meso")
+    stopping = threading.Thread(target=found.stop)
+    stopping.start()
+    assert found._stop.wait(60)
+    goes_on.set()
+    stopping.join()
+    assert not found.running and 4 <= found.counts["done"] == len(begun) <= 7
+    looked = small(tmp_path, over=over, workers=0, scales="meso")
     assert looked.counts == found.counts
-    assert small(tmp_path, over=over, size=400, scales="meso", wait=False).wait().counts == {"done": 120}
+    assert small(tmp_path, over=over, scales="meso", wait=False).wait().counts == {"done": 40}
 
 
 def test_pictures() -> None:

@@ -15,6 +15,7 @@ import pytest
 import overlaps as ov
 from command import command
 from overlaps.interface import files
+from overlaps.problem.address import version
 from sweeps import same, small
 from test_run_again import SPEC, SWEEP
 
@@ -66,6 +67,40 @@ def test_a_client_is_taken_as_it_is(address: str) -> None:
     with distributed.Client(address, set_as_default=False) as client:
         found = small(over={"algorithm.rate": [0.5]}, workers=None, cluster=client)
         assert found.counts == {"done": 4} and client.status == "running"
+
+
+def _with_version(words: str | None) -> str:
+    """In a worker: take another version for its own, or the right one again."""
+    from overlaps.problem.address import version
+    from overlaps.sweep import workers
+
+    workers.version = version if words is None else lambda: words  # type: ignore[assignment]
+    return workers.version()
+
+
+def test_workers_of_another_version_are_refused_by_name(address: str) -> None:
+    with distributed.Client(address, set_as_default=False) as client:
+        client.run(_with_version, "0.1.9 abcdef")
+        with pytest.raises(ov.InputError, match=rf"^cluster: .* has overlaps 0\.1\.9 abcdef, .* {version()}; install"):
+            small(over={"algorithm.rate": [0.5]}, workers=None, cluster=client)
+        assert set(client.run(_with_version, None).values()) == {version()}
+        assert small(over={"algorithm.rate": [0.5]}, workers=None, cluster=client).counts == {"done": 4}
+
+
+def test_a_dry_run_asks_the_cluster(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = tmp_path / "spec.toml"
+    spec.write_text(SPEC + SWEEP)
+    dry = ("sweep", str(spec), "--out", str(tmp_path / "none"), "--dry-run")
+    code, told, err = command(monkeypatch, capsys, *dry, "--cluster", address)
+    assert code == 0 and "on 2 threads of the cluster" in told and "here, not on the cluster" in told, err
+    monkeypatch.setattr(sys.modules["overlaps.sweep.workers"], "LOST", 0.5)
+    code, _, err = command(monkeypatch, capsys, *dry, "--cluster", "tcp://127.0.0.1:1")
+    assert code == 2 and "cluster: no scheduler answers" in err
+    code, _, err = command(monkeypatch, capsys, *dry, "--workers", "0")
+    assert code == 2 and "workers: expected at least 1, got 0" in err
+    assert not (tmp_path / "none").exists()
 
 
 def test_no_cluster_at_an_address(monkeypatch: pytest.MonkeyPatch) -> None:

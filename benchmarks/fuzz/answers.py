@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import signal
 import time as clock
 import traceback
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,8 @@ import overlaps as ov
 
 SECONDS = 10.0  # of CPU time; longer is a hang
 BUSY = 12.0  # times as many seconds may pass on a machine that is busy with other things
-TOLD = (ov.InputError, ov.NumericalError, MemoryError, OSError)
+KINDS = ("answered", "refused", "other", "numerical", "memory", "unnamed", "tracebacks", "hangs", "NaN")
+WRONG = KINDS[5:]
 
 
 class Hang(BaseException):
@@ -83,8 +85,28 @@ class Found:
         return sum(self.count.values())
 
 
-def judged(found: Found, what: str, call: Callable[[], Any], arguments: str, seconds: float = SECONDS) -> None:
-    """Make a call and note how it was answered."""
+def refusal(error: ov.InputError | OSError, replaced: Iterable[str], others: Iterable[str]) -> str:
+    """Whether a refusal names what was replaced, or something else that it has to do with, before its first colon.
+
+    A path in quotes is the name of what it leads to.
+    """
+    text = str(error)
+    if "\n" in text:
+        return "tracebacks"
+    if isinstance(error, OSError):  # says which file cannot be read or written
+        return "refused" if error.filename is not None else "tracebacks"
+    names = set(re.findall(r"[A-Za-z]\w*", text.partition(":")[0]))
+    return "refused" if names.intersection(replaced) else "other" if names.intersection(others) else "unnamed"
+
+
+def judged(
+    found: Found, what: str, call: Callable[[], Any], arguments: str, seconds: float = SECONDS,
+    replaced: Iterable[str] = (), others: Iterable[str] = (),
+) -> None:  # fmt: skip
+    """Make a call and note how it was answered.
+
+    replaced, others: names of the arguments that a refusal should name, and of those that it may name.
+    """
     began = clock.process_time()
     try:
         with within(seconds), warnings.catch_warnings():
@@ -93,11 +115,13 @@ def judged(found: Found, what: str, call: Callable[[], Any], arguments: str, sec
         kind, words = ("NaN", f"{what}: NaN") if has_nan(result) else ("answered", "")
     except Hang:
         kind, words = "hangs", f"{what}: hangs"
-    except TOLD as error:
-        named = "\n" not in str(error) if isinstance(error, ov.InputError) else True
-        if isinstance(error, OSError):  # says which file cannot be read or written
-            named = error.filename is not None
-        kind, words = ("refused", "") if named else ("tracebacks", f"{what}: several lines: {error}")
+    except (ov.InputError, OSError) as error:
+        kind = refusal(error, replaced, others)
+        words = f"{what}: {kind}: {error}" if kind in WRONG else ""
+    except MemoryError:
+        kind, words = "memory", ""
+    except ov.NumericalError:
+        kind, words = "numerical", ""
     except Exception as error:
         last = traceback.extract_tb(error.__traceback__)[-1]
         own = [f for f in traceback.extract_tb(error.__traceback__) if "/src/overlaps/" in f.filename]

@@ -15,8 +15,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from ..interface.processes import keeping
-from ..interface.terminal import adapt
+from ..interface.processes import is_interrupt, keeping, no_interrupt_lost
+from ..interface.terminal import adapt, say
 
 
 class InterruptedCommand(SystemExit):
@@ -29,8 +29,11 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         try:
             return super().invoke(ctx)
-        except KeyboardInterrupt as stop:
-            words = " ".join(str(stop).split()) or "nothing was written; the same command begins anew"
+        except (KeyboardInterrupt, Exception) as stop:
+            if not is_interrupt(stop):
+                raise
+            said = str(stop) if isinstance(stop, KeyboardInterrupt) else ""
+            words = " ".join(said.split()) or "nothing was written; the same command begins anew"
             print(f"overlaps: interrupted; {words}", file=sys.stderr)
             raise InterruptedCommand(130) from None
 
@@ -77,18 +80,12 @@ def _execute(text: str, out: Path) -> None:
     from .experiment import Experiment
 
     experiment = Experiment.from_toml(text)
-    print(experiment.describe(), flush=True)
+    say(experiment.describe())
     with keeping(lambda: _there(out)):
         outcome = experiment.execute(out)
-    for result in outcome.results.values():
-        print(result)
-    print()
-    for verdict in outcome.verdicts.values():
-        print(verdict)
-    print()
-    print(f"picture: {outcome.figure_path}")
-    print(f"verdict: {outcome.verdict_path}")
-    print(f"spec and trajectories: {outcome.folder}")
+    say(*outcome.results.values(), "", *outcome.verdicts.values(), "")
+    say(f"picture: {outcome.figure_path}", f"verdict: {outcome.verdict_path}")
+    say(f"spec and trajectories: {outcome.folder}")
 
 
 @app.command()
@@ -128,24 +125,26 @@ def sweep(
     dry: Annotated[bool, typer.Option("--dry-run", help="Say cells, CPU-hours and bytes; compute only a few.")] = False,
 ) -> None:
     """Run a spec over a grid of its fields: one dataset, a picture, and a file for each cell, kept as it is done."""
-    import os
-
     from ..sweep.sweeping import launch
     from ..sweep.workers import chosen
     from .sweep_spec import SweepSpec, dry_run, write
 
     text = _read(spec)
     asked = SweepSpec.from_toml(text)
-    if dry:
-        print(dry_run(asked.planned(out if out.is_dir() else None), workers or os.cpu_count() or 1))
-        return
-    made = asked.planned(out)
+    made = asked.planned(out if out.is_dir() or not dry else None)
     absent = made.missing()
-    print(f"{len(made)} cells, {len(absent)} to compute", flush=True)
-    launch(made, chosen(workers, cluster, len(absent)), absent, wait=True, progress=True)
-    print(made)
-    for what, path in write(made, text, out).items():
-        print(f"{what}: {path}")
+    by = chosen(workers, cluster, len(absent))
+    if dry:
+        try:
+            print(dry_run(made, by))
+        finally:
+            by.stop()
+        return
+    say(f"{len(made)} cells, {len(absent)} to compute")
+    launch(made, by, absent, wait=True, progress=True)
+    with keeping(made.progress):
+        paths = write(made, text, out)
+    say(made, *(f"{what}: {path}" for what, path in paths.items()))
 
 
 @store_app.command("check")
@@ -296,15 +295,17 @@ def papers_run(
 
 @papers_app.command("gallery")
 def papers_gallery(
+    handles: Annotated[list[str] | None, typer.Argument(help="Papers; all by default.")] = None,
+    *,
     out: Annotated[Path, typer.Option(help="Folder of the gallery; what it holds already is not drawn again.")],
     quick: Quick = False,
 ) -> None:
-    """Draw all figures of all papers, but for those drawn before by the same code, and a page that shows them."""
+    """Draw all figures of papers, but for those drawn before by the same code, and a page that shows them."""
     import os
 
     from ..papers import draw_gallery
 
-    result = draw_gallery(out, quick=quick, processes=os.cpu_count() or 1)
+    result = draw_gallery(out, *(handles or ()), quick=quick, processes=os.cpu_count() or 1)
     print(result)
     if result.trouble:
         raise typer.Exit(1)
@@ -377,7 +378,7 @@ def main() -> None:
     """Entry point: turns refusals into one line and exit code 2, warnings into one line."""
     adapt()
     try:
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), no_interrupt_lost():
             warnings.showwarning = lambda message, *_, **__: print(f"overlaps: warning: {message}", file=sys.stderr)
             app()
     except (ValueError, ArithmeticError, OSError, MemoryError) as error:

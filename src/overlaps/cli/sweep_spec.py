@@ -29,7 +29,7 @@ from ..problem.statement import ROLES
 from ..sweep.cell import Cell, compute
 from ..sweep.result import Sweep
 from ..sweep.sweeping import planned
-from ..sweep.workers import Processes, in_turn
+from ..sweep.workers import Cluster, Processes, Workers, in_turn
 from ..trajectory.times import logtimes
 from .experiment import Experiment
 
@@ -80,10 +80,10 @@ class SweepSpec:
         )  # fmt: skip
 
 
-def dry_run(made: Sweep, cores: int) -> str:
+def dry_run(made: Sweep, by: Workers) -> str:
     """How many cells there are, and what those that are missing would cost, measured on a few that are spread out.
 
-    cores: processes that would be started, all at once, which is measured on one of them; one is this process.
+    by: who would compute them. It is measured here, also the start of processes, which are started all at once.
     """
     absent = made.missing()
     lines = [f"{made!r}".splitlines()[0], f"to compute: {len(absent)} cells, {len(made) - len(absent)} are there"]
@@ -97,13 +97,15 @@ def dry_run(made: Sweep, cores: int) -> str:
             seconds += len(cells) * sum(each[0] for each in found) / len(found)
             size += len(cells) * sum(each[1] for each in found) / len(found)
             measured += len(found)
-    cores = max(1, min(cores, len(absent)))
+    cores, started = max(1, min(by.at_once, len(absent))), isinstance(by, Processes)
     if absent:
-        start = _start(made.cell(absent[0])) if cores > 1 else 0.0
+        start = _start(made.cell(absent[0])) if started else 0.0
         left, seconds = (seconds / cores + start) / 60, seconds + cores * start
         duration = f"{left / 60:.2g} hours" if left > 90 else f"{left:.2g} minutes"
-        spent = f"{seconds / 3600:.2g} CPU-hours, {duration} on {cores} cores, {size / 1e6:.2g} MB"
-        lines.append(f"about {spent}; measured on {measured} cells{', with the start of processes' * (cores > 1)}")
+        where = f"{cores} threads of the cluster" if isinstance(by, Cluster) else f"{cores} core{'s' * (cores > 1)}"
+        how = ", with the start of processes" * started + ", here, not on the cluster" * isinstance(by, Cluster)
+        spent = f"{seconds / 3600:.2g} CPU-hours, {duration} on {where}, {size / 1e6:.2g} MB"
+        lines.append(f"about {spent}; measured on {measured} cells{how}")
     return "\n".join(lines)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
 ABOUT = "about"  # the array that holds names, dimensions and attributes, as JSON
+Plain = tuple[tuple[str, ...], np.ndarray[Any, Any]]  # dimensions and values of a variable without attributes
 ZIP = b"PK\x03\x04"  # what such bytes begin with
 
 
@@ -37,15 +39,20 @@ class DatasetParts(NamedTuple):
     values: dict[str, np.ndarray[Any, Any]]
 
 
-def pack(dataset: xr.Dataset) -> bytes:
-    """A dataset as bytes; the same for equal datasets."""
-    variables = {str(name): variable for name, variable in dataset.variables.items()}
+def pack(dataset: xr.Dataset, attrs: Mapping[str, Any] = {}, more: Mapping[str, Plain] = {}) -> bytes:
+    """A dataset as bytes, the same for equal datasets.
+
+    attrs, more: attributes and variables besides its own, which would take longer to be put into the dataset.
+    """
+    coords = dataset.coords
+    variables = {str(n): (v.dims, v.values, v.attrs, n in coords) for n, v in dataset.variables.items()}
+    variables |= {name: (dims, values, {}, False) for name, (dims, values) in more.items()}
     about = {
-        "attrs": dataset.attrs,
-        "variables": [[n, list(v.dims), v.attrs, n in dataset.coords] for n, v in variables.items()],
+        "attrs": {**dataset.attrs, **attrs},
+        "variables": [[name, list(dims), own, beside] for name, (dims, _, own, beside) in variables.items()],
     }
     text = json.dumps(about, ensure_ascii=False, default=_plain)
-    arrays = {f"v{i}": _storable(variable.values) for i, variable in enumerate(variables.values())}
+    arrays = {f"v{i}": _storable(values) for i, (_, values, *_) in enumerate(variables.values())}
     buffer = io.BytesIO()
     np.savez(buffer, **{ABOUT: np.frombuffer(text.encode(), np.uint8)}, **arrays)  # type: ignore[arg-type]
     return buffer.getvalue()

@@ -13,6 +13,7 @@ other systems each of them looks once a second whether its parent is still there
 
 from __future__ import annotations
 
+import _thread
 import os
 import signal
 import sys
@@ -20,8 +21,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import Any
 
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
+RAISED_AGAIN = 0.02  # seconds after which an interrupt that was lost is sent again
 
 
 def end_with_parent(parent: int) -> None:
@@ -45,6 +48,30 @@ def watch_parent(parent: int, seconds: float = 1.0) -> None:
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()
+
+
+def begin_worker(parent: int) -> None:
+    """What a new process does before it loads anything: it ends with its parent, has one core and no Dask."""
+    end_with_parent(parent)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"
+    without_dask()
+
+
+def without_dask() -> None:
+    """Let xarray find no Dask in this process; with its first array it would load all of it, which takes 0.3 s.
+
+    xarray asks once. Whoever imports Dask later has it.
+    """
+    if "dask" in sys.modules or "xarray" in sys.modules:
+        return
+    sys.modules["dask"] = None  # type: ignore[assignment]
+    try:
+        import xarray as xr
+
+        xr.Variable((), 0.0)
+    finally:
+        del sys.modules["dask"]
 
 
 def own_progress_bars() -> None:
@@ -75,5 +102,41 @@ def keeping(words: Callable[[], str]) -> Iterator[None]:
     """Give a `KeyboardInterrupt` the words for what is kept and how to go on, unless it has some already."""
     try:
         yield
-    except KeyboardInterrupt as stop:
-        raise KeyboardInterrupt(*(stop.args or (words(),))) from None
+    except (KeyboardInterrupt, Exception) as stop:
+        if not is_interrupt(stop):
+            raise
+        said = stop.args if isinstance(stop, KeyboardInterrupt) else ()
+        raise KeyboardInterrupt(*(said or (words(),))) from None
+
+
+def is_interrupt(error: BaseException | None) -> bool:
+    """Whether an exception is Ctrl-C, or what became of it: a RuntimeError where Python was making a class."""
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__ if error.__suppress_context__ else error.__context__
+    return error is not None
+
+
+@contextmanager
+def no_interrupt_lost() -> Iterator[None]:
+    """Send a `KeyboardInterrupt` again that was raised where Python only tells of it, as in a destructor."""
+
+    def again() -> None:
+        time.sleep(RAISED_AGAIN)
+        if sys.unraisablehook is not hear:  # the end has come by itself
+            return
+        if hasattr(signal, "pthread_kill"):
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # wakes it where it waits
+        else:
+            _thread.interrupt_main()
+
+    def hear(trouble: Any) -> None:
+        if issubclass(trouble.exc_type, KeyboardInterrupt):
+            _thread.start_new_thread(again, ())  # here it would be lost again
+        else:
+            before(trouble)
+
+    before, sys.unraisablehook = sys.unraisablehook, hear
+    try:
+        yield
+    finally:
+        sys.unraisablehook = before

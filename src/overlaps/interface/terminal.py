@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import codecs
 import io
+import os
 import sys
 from unicodedata import combining, decomposition, name, normalize
 
@@ -24,6 +25,14 @@ def adapt() -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name != "utf-8":
             stream.reconfigure(errors=PLAIN)
+
+
+def say(*lines: object) -> None:
+    """Print lines at once; and nothing where nobody reads on, as after `head`: what a command writes does not wait."""
+    try:
+        print(*lines, sep="\n", flush=True)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _plain(error: UnicodeError) -> tuple[str, int]:

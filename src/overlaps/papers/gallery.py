@@ -91,8 +91,8 @@ class Gallery:
         return "\n".join(lines)
 
 
-def draw_gallery(folder: Path, *, quick: bool = False, processes: int = 1) -> Gallery:
-    """Draw all figures of all papers into `folder`, but for those it holds already, and write its page, index.md.
+def draw_gallery(folder: Path, *handles: str, quick: bool = False, processes: int = 1) -> Gallery:
+    """Draw the figures of these papers, or of all, into `folder`, but for those it has, and write its page, index.md.
 
     Parameters
     ----------
@@ -101,19 +101,20 @@ def draw_gallery(folder: Path, *, quick: bool = False, processes: int = 1) -> Ga
     processes: how many papers are drawn at the same time; more than one start this script's main module again, which
         must then be guarded by ``if __name__ == "__main__"``.
     """
+    chosen = [paper(handle) for handle in handles] or list(papers().values())
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(f"out: cannot make the folder {folder} ({error.strerror}); name another") from None
     # figures of one paper share runs, so they stay in one process
-    queue = [tasks for each in papers().values() if (tasks := _missing(each, folder, quick))]
-    count = sum(len(each.figures) for each in papers().values())
+    queue = [tasks for each in chosen if (tasks := _missing(each, folder, quick))]
+    count = sum(len(each.figures) for each in chosen)
     kept = count - sum(map(len, queue))
     trouble: dict[str, str] = {}
     missing: dict[str, str] = {}
 
     def what_is_kept() -> str:
-        there = count - sum(len(_missing(each, folder, quick)) for each in papers().values())
+        there = count - sum(len(_missing(each, folder, quick)) for each in chosen)
         return f"{there} of {count} figures are in {folder}; the same command draws the others"
 
     files.clear_drafts(folder)

@@ -1,4 +1,4 @@
-"""Lists of tasks in processes: what shares runs stays in one process, and one that dies costs a single task.
+"""Lists of tasks in processes: what shares runs stays in one process. A task whose process dies is done again, once.
 
 Processes end with the one that started them, also if that is killed; Ctrl-C ends them at once.
 
@@ -37,7 +37,7 @@ class Trouble(NamedTuple):
         return cls(kind + " ".join(str(error).split()), install)
 
 
-DIED = Trouble("its process has died, for want of memory perhaps")
+DIED = Trouble("its process has died twice, for want of memory perhaps")
 
 
 class Worker:
@@ -69,7 +69,7 @@ class Worker:
 def one_by_one(
     lists: list[list[Task]], work: Callable[..., Any], processes: int, begin: Callable[[Task], None] = lambda task: None
 ) -> Iterator[tuple[Task, Any]]:
-    """Each task when it is done, with what ``work(*task)`` returned, or None if its process died.
+    """Each task when it is done, with what ``work(*task)`` returned, or None if its process died twice.
 
     A process has one list at a time, the longest first, and works through it task by task; `begin` is told of each that
     is begun. With one process everything happens in this one.
@@ -82,6 +82,7 @@ def one_by_one(
         return
     writable()  # if not, this process says so, and not each of the others
     running: dict[Any, tuple[Worker, list[Task]]] = {}
+    died: list[Task] = []
 
     def go_on(worker: Worker | None, tasks: list[Task]) -> None:
         """The next task of a list, or of the next list."""
@@ -104,6 +105,10 @@ def one_by_one(
                 result, alive = worker.result()
                 if not alive:
                     worker = None
+                    if task not in died:  # whatever ended its process may not come again
+                        died.append(task)
+                        go_on(None, [task, *later])
+                        continue
                 yield task, result
                 go_on(worker, later)
     finally:

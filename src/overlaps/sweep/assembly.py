@@ -52,7 +52,7 @@ class Layout:
         found: dict[str, Any] = {}
         for axis in self.grid.axes:
             labels = axis.labels(0)
-            own = labels if len(set(map(str, labels))) == len(labels) else range(len(labels))
+            own = range(len(labels)) if axis.twice else labels
             found[axis.names[0]] = (axis.names[0], list(own), {"path": axis.paths[0]})
             for i, name in enumerate(axis.names[1:], 1):
                 found[name] = (axis.names[0], axis.labels(i), {"path": axis.paths[i]})

@@ -25,7 +25,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from inspect import signature
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import xarray as xr
@@ -33,16 +33,19 @@ import xarray as xr
 from ..interface.errors import InputError, NumericalError
 from ..interface.packed import pack
 from ..interface.progress import without_bars
-from ..plan.optimise import TrainingPlan, optimise
 from ..problem.address import address, version
 from ..problem.start import Start, draw
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
 from ..trajectory.scales import sample, solve, train
 
+if TYPE_CHECKING:
+    from ..plan.optimise import TrainingPlan
+
 DONE, REFUSED, FAILED, ERROR, PENDING = "done", "refused", "failed", "error", "pending"
 KEPT = (DONE, REFUSED, FAILED)
-WAYS: dict[str, Callable[..., Any]] = {"macro": solve, "meso": sample, "micro": train, "optimise": optimise}
+SCALES: dict[str, Callable[..., Any]] = {"macro": solve, "meso": sample, "micro": train}
+WAYS = (*SCALES, "optimise")  # how a cell can be computed
 RUNS = ("meso", "micro")  # scales whose cells have runs, each with random numbers of its own
 NOT_OPTIONS = {"problem", "start", "times", "seed", "store", "progress"}
 
@@ -50,7 +53,15 @@ NOT_OPTIONS = {"problem", "start", "times", "seed", "store", "progress"}
 @cache
 def options_of(scale: str) -> tuple[str, ...]:
     """What a scale can be asked for besides problem, start, times and seed."""
-    return tuple(name for name in signature(WAYS[scale]).parameters if name not in NOT_OPTIONS)
+    way = SCALES[scale] if scale in SCALES else _optimise()
+    return tuple(name for name in signature(way).parameters if name not in NOT_OPTIONS)
+
+
+def _optimise() -> Callable[..., Any]:
+    """What makes plans; loaded where one is asked for, since each new process would take a tenth longer to start."""
+    from ..plan.optimise import optimise
+
+    return optimise
 
 
 @dataclass(frozen=True)
@@ -92,8 +103,8 @@ class Cell:
         with without_bars():  # the sweep has one
             if self.scale == "optimise":
                 options.setdefault("time", None if self.times is None else self.times[-1])
-                return optimise(self.problem, start, **options)
-            return WAYS[self.scale](self.problem, start, self.times, **options)
+                return _optimise()(self.problem, start, **options)
+            return SCALES[self.scale](self.problem, start, self.times, **options)
 
 
 class Outcome(NamedTuple):
@@ -108,28 +119,32 @@ class Outcome(NamedTuple):
 def compute(cell: Cell) -> Outcome:
     """Compute a cell. Errors become the status of its outcome; only what ends the process is raised."""
     began = clock.perf_counter()
-    status, reason, data = DONE, "", xr.Dataset()
+    status, reason = DONE, ""
+    found: Trajectory | xr.Dataset = xr.Dataset()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of problems, which were said where they were built
-            data = _dataset(cell.result())
+            found = _numbers(cell.result())
     except InputError as error:
         status, reason = REFUSED, str(error)
     except NumericalError as error:
         status, reason = FAILED, str(error)
         if isinstance(error.partial, Trajectory):
-            data = error.partial.to_dataset()
+            found = error.partial
     except Exception as error:  # the others are computed
         status, reason = ERROR, f"{type(error).__name__}: {error}"
     reason, seconds = " ".join(reason.split()), clock.perf_counter() - began
-    content = pack(data.assign_attrs(status=status, reason=reason, seconds=seconds))
+    about = {"status": status, "reason": reason, "seconds": seconds}
+    content = found.packed(about) if isinstance(found, Trajectory) else pack(found, about)
     return Outcome(status, reason, seconds, content)
 
 
-def _dataset(result: Trajectory | TrainingPlan) -> xr.Dataset:
-    """A result as a dataset: that of a trajectory with its start, or the numbers of a plan."""
+def _numbers(result: Trajectory | TrainingPlan) -> Trajectory | xr.Dataset:
+    """What is kept of a result: a trajectory, or the numbers of a plan."""
     if isinstance(result, Trajectory):
-        return result.to_dataset()
+        return result
+    from ..plan.optimise import TrainingPlan
+
     if not isinstance(result, TrainingPlan):
         raise InputError("time: a cell is one plan, for one time; sweep over 'optimise.time' for several")
     return xr.Dataset(

@@ -53,6 +53,13 @@ class Axis:
         found = [_label(value[which]) for value in self.values]
         return found if len({type(x) in (int, float) for x in found}) == 1 else [str(x) for x in found]
 
+    @property
+    def twice(self) -> list[str]:
+        """Values along the dimension that are there more than once; numbers are equal by value, 1 and 1.0 as well."""
+        labels = [_label(value[0]) for value in self.values]
+        written = Counter(map(str, labels)), Counter(x for x in labels if isinstance(x, (int, float)))
+        return [str(label) for counts in written for label, count in counts.items() if count > 1]
+
 
 @dataclass(frozen=True)
 class Grid:
@@ -81,9 +88,7 @@ class Grid:
         if math.prod(grid.shape) > MOST:
             raise InputError(f"over: {math.prod(grid.shape):.1e} combinations; use at most {MOST:.0e}")
         for axis in grid.axes:
-            labels = axis.labels(0)
-            twice = [str(label) for label, count in Counter(map(str, labels)).items() if count > 1]
-            if twice and len(axis.paths) == 1:
+            if (twice := axis.twice) and len(axis.paths) == 1:
                 raise InputError(f"over: {axis.paths[0]} has the value {twice[0]:.60} twice; name it once")
         return grid
 

@@ -19,7 +19,7 @@ from ..trajectory.dataset import Trajectory, from_dataset
 from .assembly import Index, Layout, assemble
 from .cell import ERROR, FAILED, KEPT, PENDING, REFUSED, Cell, Outcome, compute
 from .store import CellStore, Store
-from .workers import Died, Workers, in_turn, one_core
+from .workers import Died, Workers, in_turn
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -85,8 +85,9 @@ class Sweep:
         """
         if self._assembled is None or self._assembled[0] != self._finished:
             count = self._finished
-            troubles = {name: (self._status[name], reason) for name, reason in self._reasons.items()}
-            made = assemble(self.layout, self._addresses, self.store.get, troubles, self.folder)
+            without = [name for name in self._reasons if name not in self._cells or self._status[name] not in KEPT]
+            troubles = {name: (self._status[name], self._reasons[name]) for name in without}
+            made = assemble(self.layout, self._addresses, self._content, troubles, self.folder)
             made.attrs["citations"] = "\n".join(self.citations())
             self._assembled = count, made
         return self._assembled[1]
@@ -97,7 +98,7 @@ class Sweep:
         for index, name in self._addresses.items():
             scale = self.layout.scales[index[-1]]
             if found.get(scale) is None and self._status[name] == "done":
-                content = self.store.get(name)
+                content = self._content(name)
                 found[scale] = None if content is None else _trajectory(unpack(content))
         return list(dict.fromkeys(paper for result in found.values() if result for paper in result.citations()))
 
@@ -121,7 +122,7 @@ class Sweep:
         if where:
             raise unknown("dimension", next(iter(where)), self.layout.dims)
         name = self._addresses[tuple(index)]
-        content = self.store.get(name)
+        content = self._content(name)
         if content is None:
             reason = self._reasons.get(name, "")
             raise InputError(f"this cell is {self._status[name]}{': ' * bool(reason)}{reason}; it has no trajectory")
@@ -245,9 +246,8 @@ class Sweep:
     def compute(self, by: Workers, absent: Sequence[str], bar: Any) -> None:
         """Compute cells, and keep each as soon as it is done."""
         later: list[str] = []
-        work = _on_one_core if by.shared else _on_all_cores
         try:
-            with closing(in_turn(self._to_do(absent, later, bar), work, by, self._stop.is_set)) as finished:
+            with closing(in_turn(self._to_do(absent, later, bar), _outcome, by, self._stop.is_set)) as finished:
                 for (name, _), found in finished:
                     self._keep(name, Outcome(ERROR, str(found)) if isinstance(found, Died) else found, bar)
             while later and not self._stop.is_set():  # cells that other processes have claimed
@@ -278,6 +278,16 @@ class Sweep:
         self._done(name, Outcome(about["status"], about["reason"], about["seconds"], content))
         return True
 
+    def _content(self, name: str) -> bytes | None:
+        """What the store has of a cell; one that was kept and is there no longer, or damaged, is pending again."""
+        content = self.store.get(name)
+        if content is None and name in self._cells and self._status[name] in KEPT:
+            self._status[name] = PENDING
+            self._reasons.pop(name, None)
+            self._seconds.pop(name, None)
+            self._finished += 1
+        return content
+
     def _keep(self, name: str, found: Outcome, bar: Any) -> None:
         if found.status in KEPT:
             self.store.put(name, found.content)
@@ -300,11 +310,5 @@ def _trajectory(data: xr.Dataset) -> Trajectory | None:
     return from_dataset(data)
 
 
-def _on_one_core(job: tuple[str, Cell]) -> Outcome:
-    """A cell on a core of a worker, whose other cores are for others."""
-    one_core()
-    return compute(job[1])
-
-
-def _on_all_cores(job: tuple[str, Cell]) -> Outcome:
+def _outcome(job: tuple[str, Cell]) -> Outcome:
     return compute(job[1])

@@ -5,8 +5,9 @@
     <folder>/claims                               locks of the cells that are being computed, without contents
 
 Two sweeps may use one store at once: a cell that one of them computes is claimed, by a lock on one byte of `claims`
-that ends with its process, however that ends. Where there are no such locks, both may compute it, and the later result
-takes the place of the earlier, which it equals.
+that ends with its process, however that ends. Such locks belong to a process, so sweeps of the same process claim cells
+among themselves first. Where there are no locks, two processes may compute a cell, and the later result takes the place
+of the earlier, which it equals.
 
 >>> import tempfile
 >>> folder = tempfile.TemporaryDirectory()
@@ -21,6 +22,7 @@ from __future__ import annotations
 
 import os
 import re
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import suppress
@@ -78,12 +80,53 @@ class Memory:
         pass
 
 
+@dataclass
+class _Claims:
+    """What the sweeps of this process have claimed in a folder, under one file of locks.
+
+    When a process closes a file it loses all locks on it, whoever opened it, so it is opened once for all of them.
+
+    file: of the locks, open while there are any. owners: which store has claimed which address.
+    """
+
+    file: int | None = None
+    owners: dict[str, Store] = field(default_factory=dict)
+
+    def lock(self, place: str, address: str) -> bool:
+        """Lock a cell against other processes; False where one of them has it."""
+        if fcntl is None:
+            return True
+        if self.file is None:
+            self.file = os.open(os.path.join(place, "claims"), os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.lockf(self.file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(address[:12], 16))
+        except BlockingIOError:
+            return False
+        except OSError:  # a file system without locks
+            return True
+        return True
+
+    def unlock(self, address: str) -> None:
+        if fcntl is not None and self.file is not None:
+            with suppress(OSError):
+                fcntl.lockf(self.file, fcntl.LOCK_UN, 1, int(address[:12], 16))
+
+    def close(self) -> None:
+        if self.file is not None:
+            os.close(self.file)
+            self.file = None
+
+
+_CLAIMS: dict[str, _Claims] = {}  # by the real path of the folder
+_GUARD = threading.Lock()
+
+
 class Store:
     """A folder of cells; made by `Store.at`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._claims: int | None = None
+        self._place = os.path.realpath(folder)
 
     @classmethod
     def at(cls, path: str | os.PathLike[str]) -> Store:
@@ -152,29 +195,34 @@ class Store:
         return aside
 
     def claim(self, address: str) -> bool:
-        """Whether this process may compute a cell; False where another one does."""
-        if fcntl is None:
+        """Whether this sweep may compute a cell; False where another one does, of this process or of another."""
+        with _GUARD:
+            claims = _CLAIMS.setdefault(self._place, _Claims())
+            if address in claims.owners:
+                return claims.owners[address] is self
+            if not claims.lock(self._place, address):
+                return False
+            claims.owners[address] = self
             return True
-        if self._claims is None:
-            self._claims = os.open(self.folder / "claims", os.O_RDWR | os.O_CREAT, 0o666)
-        try:
-            fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, int(address[:12], 16))
-        except BlockingIOError:
-            return False
-        except OSError:  # a file system without locks
-            return True
-        return True
 
     def release(self, address: str) -> None:
         """Give up a claim."""
-        if fcntl is not None and self._claims is not None:
-            fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, int(address[:12], 16))
+        with _GUARD:
+            claims = _CLAIMS.get(self._place)
+            if claims is not None and claims.owners.get(address) is self:
+                claims.unlock(address)
+                del claims.owners[address]
 
     def close(self) -> None:
         """Give up all claims."""
-        if self._claims is not None:
-            os.close(self._claims)
-            self._claims = None
+        with _GUARD:
+            claims = _CLAIMS.get(self._place, _Claims())
+            for address in [name for name, owner in claims.owners.items() if owner is self]:
+                claims.unlock(address)
+                del claims.owners[address]
+            if not claims.owners:
+                claims.close()
+                _CLAIMS.pop(self._place, None)
 
     def paths(self) -> Iterator[Path]:
         """Files of all cells, in the order of their addresses."""

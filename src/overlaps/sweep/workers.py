@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import logging
 import os
-import signal
+import pickle
+import platform
 import time as clock
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator
@@ -30,7 +31,8 @@ from typing import Any, Protocol, TypeVar
 from ..compiled.code_cache import writable
 from ..interface.checks import whole
 from ..interface.errors import InputError, MissingExtraError
-from ..interface.processes import end_with_parent, own_progress_bars, without_interrupts
+from ..interface.processes import begin_worker, own_progress_bars, without_interrupts
+from ..problem.address import version
 from ..trajectory import independent_runs
 
 Job = TypeVar("Job")
@@ -39,6 +41,7 @@ AHEAD = 2  # parcels handed out for each worker, so that none waits for the next
 PARCEL = 0.2  # seconds that a worker computes what it is handed out at once
 MOST = 64  # jobs in a parcel
 LOST = 30.0  # seconds to wait for a cluster that has gone
+REMEDY = "install the same on all of its workers, and start them anew"
 
 
 class Died(Exception):
@@ -93,7 +96,7 @@ class Processes:
         if self._pool is None:
             from joblib.externals.loky import ProcessPoolExecutor
 
-            self._pool = ProcessPoolExecutor(self.at_once, initializer=prepare, initargs=(os.getpid(),))
+            self._pool = ProcessPoolExecutor(self.at_once, initializer=begin_worker, initargs=(os.getpid(),))
         try:
             with without_interrupts():  # a process may be started here
                 return self._pool.submit(work, job)
@@ -146,7 +149,9 @@ class Cluster:
         if clock.monotonic() > self._counted_at + 1:  # workers come and go
             self._counted_at = clock.monotonic()
             self.at_once = sum(self._client.nthreads().values()) or self.at_once
-        return self._executor.submit(work, job)
+        from cloudpickle import dumps
+
+        return self._executor.submit(_opened, version(), dumps((work, job)))
 
     def restart(self) -> None:
         """The scheduler replaces workers itself."""
@@ -201,7 +206,7 @@ def in_turn(
     running: dict[Future[Any], list[Job]] = {}
     lost: dict[int, int] = {}  # deaths of jobs that are still to be done, whose ids are theirs alone
     left, count = True, 1
-    several = partial(_computed, work)
+    several = partial(_computed, work, by.shared)
     try:
         while running or again or returned or left:
             while (left or returned) and not again and len(running) < AHEAD * by.at_once and not stopped():
@@ -235,6 +240,8 @@ def in_turn(
                             again.append(job)
                 except CancelledError:
                     raise InputError(f"cluster: {by!r}, has gone; start one, and sweep again to go on") from None
+                except (ImportError, AttributeError) as error:  # of a worker that could not read what it was sent
+                    raise InputError(f"cluster: a worker has no overlaps like this one ({error}); {REMEDY}") from None
                 else:
                     if by.shared:  # at most twice as many as these, for the next may take longer
                         fitting = PARCEL * len(results) / max(seconds, 1e-6)
@@ -250,8 +257,23 @@ def in_turn(
         by.stop()
 
 
-def _computed(work: Callable[[Job], Any], parcel: list[Job]) -> tuple[float, list[Any]]:
-    """What comes of each job, and the seconds that they took; jobs after `PARCEL` seconds are not begun."""
+def _opened(theirs: str, content: bytes) -> Any:
+    """What comes of work that another machine has sent; another version, which may compute other bits, reads none."""
+    if theirs != version():
+        raise InputError(
+            f"cluster: the worker at {platform.node()} has overlaps {version()}, and the sweep has {theirs}; {REMEDY}"
+        )
+    work, job = pickle.loads(content)
+    return work(job)
+
+
+def _computed(work: Callable[[Job], Any], shared: bool, parcel: list[Job]) -> tuple[float, list[Any]]:
+    """What comes of each job, and the seconds that they took; jobs after `PARCEL` seconds are not begun.
+
+    shared: whether the other cores are for others.
+    """
+    if shared:
+        one_core()
     began = clock.perf_counter()
     results = [work(parcel[0])]
     for job in parcel[1:]:
@@ -259,14 +281,6 @@ def _computed(work: Callable[[Job], Any], parcel: list[Job]) -> tuple[float, lis
             break
         results.append(work(job))
     return clock.perf_counter() - began, results
-
-
-def prepare(parent: int) -> None:
-    """A new process of this machine: one core, no windows, and an end as soon as its parent has ended."""
-    end_with_parent(parent)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent, which ends this
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"
-    one_core()
 
 
 def one_core() -> None:

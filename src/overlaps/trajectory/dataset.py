@@ -43,6 +43,7 @@ from ..data import TeacherFields
 from ..interface import files
 from ..interface.checks import checked
 from ..interface.errors import InputError, NoAttributeError, NumericalError, unknown
+from ..interface.packed import pack
 from ..network.architectures import Softmax
 from ..problem.start import Start, joined
 from ..problem.statement import Problem
@@ -239,8 +240,16 @@ class Trajectory:
 
     def to_dataset(self) -> xr.Dataset:
         """The data and where they began, as a file has them; `from_dataset` makes a trajectory of them again."""
+        return self.data.assign(self._begin()).assign_attrs(size=-1 if self.size is None else self.size)
+
+    def packed(self, attrs: Mapping[str, Any]) -> bytes:
+        """`to_dataset` with further attributes as bytes, see `overlaps.interface.packed`."""
+        return pack(self.data, {"size": -1 if self.size is None else self.size, **attrs}, self._begin())
+
+    def _begin(self) -> dict[str, Any]:
+        """Where it began, as variables of a file."""
         s = self.start
-        begin = {
+        begin: dict[str, Any] = {
             "start_Q": (("level", "student", "student_"), s.Q),
             "start_A": (("level", "student", "fixed"), s.A),
             "start_G": (("level", "fixed", "fixed_"), s.G),
@@ -250,7 +259,7 @@ class Trajectory:
         if s.latent is not None:
             begin["start_T"] = (("teacher", "teacher_"), s.latent.T)
             begin["start_teacher_m"] = (("teacher", "mean"), s.latent.m)
-        return self.data.assign(begin).assign_attrs(size=-1 if s.size is None else s.size)
+        return begin
 
 
 @checked

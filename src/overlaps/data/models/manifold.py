@@ -79,10 +79,10 @@ class HiddenManifold(Shared):
         if not given and self.features not in matrices.KINDS:
             raise unknown("features", str(self.features), [*matrices.KINDS, "a matrix", "a path to a .npy file"])
         if given:
-            if self.latent_dim is not None or self.latent_ratio is not None:
-                raise InputError("latent_dim, latent_ratio: the matrix of features says what they are; leave them out")
             if not isinstance(self.features, str):
                 put("features", array("features", np.asarray(self.features), (None, None)))
+            if self.latent_dim is not None or self.latent_ratio is not None:
+                raise InputError("latent_dim, latent_ratio: the matrix of features says what they are; leave them out")
             found = hashlib.sha256(np.ascontiguousarray(self.matrix).tobytes()).hexdigest()
             if self.digest and self.digest != found:
                 raise InputError(
