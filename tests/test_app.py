@@ -5,16 +5,20 @@ from __future__ import annotations
 import base64
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from benchmarks.page import Client
+from matplotlib.figure import Figure
 
 import overlaps as ov
 from overlaps.interface.files import read_dataset
 from overlaps.pages.app import Page, warming
 from overlaps.pages.app.choice import Choice
+from overlaps.pages.app.data_room import forecast_figures, told
 from overlaps.pages.app.hessian_course import Mixed, along_training
+from overlaps.pages.app.jobs import Job
 from overlaps.pages.app.outliers_room import time_of
 from overlaps.pages.app.paper_figures import Figured, draw
 from overlaps.pages.app.paper_models import model
@@ -127,6 +131,35 @@ def test_the_code_of_a_table_says_the_same(tmp_path, monkeypatch, capsys) -> Non
         line.strip() for line in told.words.splitlines()[1:]
     ]
     assert str(tmp_path) not in told.words and told.pictures["png"].startswith(b"\x89PNG")
+
+
+def test_the_code_of_a_table_whose_column_has_a_number_for_a_name(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "years.csv"
+    table = np.random.default_rng(0).standard_normal((40, 4))
+    np.savetxt(path, table, delimiter=",", header="age,size,2019,label", comments="")
+    assert columns(path) == ["age", "size", "2019", "label"]
+    state = Tabled(file="years.csv", rows="there", target="2019")
+    monkeypatch.setattr(ov, "forecast", lambda data, seed: SimpleNamespace(plot=Figure, data=data))
+    assert run(state.code(), tmp_path, monkeypatch)["result"].data == ov.Samples(path, target=2)
+
+
+def test_refusals_call_a_file_as_its_visitor_does(page: Page) -> None:
+    room = next(room for room in page.rooms if room.key == "data")
+    rows = page.uploads.keep(uploaded(b"1;2\n3;4\n"), "semicolons.csv")
+    chosen = Tabled(rows=rows, file="semicolons.csv", target="0")
+    for name, task in room.tasks(chosen).items():
+        with pytest.raises(ov.InputError) as caught:
+            task.function(*task.arguments)
+        page.jobs._jobs[task.key] = Job(task, done=True, words=str(caught.value))
+        assert "semicolons.csv has no commas in line 1" in room.refused(chosen), name
+        assert str(page.uploads.path(rows).parent) not in room.refused(chosen)
+
+
+def test_rows_without_noise_are_shown(tmp_path) -> None:
+    rows = np.random.default_rng(0).standard_normal((200, 3))
+    np.savetxt(tmp_path / "exact.csv", np.column_stack([rows, rows.sum(1)]), delimiter=",")
+    found = learn(tmp_path / "exact.csv", Tabled(file="exact.csv", rows="there", target="3"))
+    assert "the test error is least, 0" in found.words and len(forecast_figures(found, False)) == 3 and told(found)
 
 
 def test_the_code_of_papers_draws_the_same(tmp_path, monkeypatch) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import overlaps as ov
-from browser import browsing, complaints, requests
+from browser import browsing, complaints, offers_no_upload, requests
 from overlaps.pages.app.hessian_course import Mixed
 from overlaps.pages.app.student_teacher import Explored, theory
 from page_server import ROOMS, drawn, serving, until
@@ -65,6 +65,7 @@ def test_a_slider_moves_theory_and_training_follows(address: str, driver: Any) -
     driver.get(address)
     until(driver, ROOMS[""])  # theory, chain and training
     before = until(driver, CURVE)
+    assert offers_no_upload(driver)
     assert np.allclose(before, theory(Explored()).data["error"].values[0, 1:])
     rate = driver.find_element("id", "rate")
     ActionChains(driver).click_and_hold(rate).move_by_offset(40, 0).release().perform()

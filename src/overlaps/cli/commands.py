@@ -218,13 +218,12 @@ def learn(
 
     if out.exists():
         new_folder("out", out)  # refused before a large file is read, and made only once there is something to keep
-    column = int(target) if target.lstrip("-").isdigit() else target
     data: Any
     if regression:
-        features, labels, _ = split(file, None, column)
+        features, labels, _ = split(file, None, target)
         data = Samples(features, quantities(labels), standardise=standardise)
     else:
-        data = Samples(file, target=column, standardise=standardise)
+        data = Samples(file, target=target, standardise=standardise)
     if activation is not None and units is None:
         raise InputError("activation: it is that of a network; say how many units it has")
     student = None if units is None else Committee(units, "erf" if activation is None else activation)

@@ -67,8 +67,8 @@ class Samples(Shared, Centred):
         `overlaps.data.labels`); an array, a series, or the path of a file with one column. Without labels a teacher
         must give them.
     standardise: whether each column is divided by its standard deviation.
-    target: in place of `y`, the name or number of the column of `source` that holds the labels; of a .npz file, the
-        name of the array that does.
+    target: in place of `y`, the name or number of the column of `source` that holds the labels, a number that is a name
+        too being the name; of a .npz file, the name of the array that does.
     centre: whether the mean of each column is subtracted, and that of the labels.
     digest: SHA-256 of the table, filled in; a spec carries it, so that a file that has changed since is refused.
     groups: parts of the classes that theory takes as one Gaussian each: a group for each row, (rows,), a number of

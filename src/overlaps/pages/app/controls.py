@@ -7,10 +7,14 @@ from typing import Any
 
 from dash import dcc, html
 
-from ..report.document import Table
+from ..report.document import SENT_NOWHERE, Table
 
 POLL = 500  # milliseconds between two questions whether a job is done
-CONFIG: Any = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2, "filename": "overlaps"}}
+CONFIG: Any = {
+    "displaylogo": False,
+    **SENT_NOWHERE,
+    "toImageButtonOptions": {"format": "png", "scale": 2, "filename": "overlaps"},
+}
 
 
 def aria(**attributes: str) -> Any:
