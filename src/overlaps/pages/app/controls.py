@@ -61,7 +61,8 @@ def upload(name: str, words: str, largest: int, look: str = "") -> dcc.Upload:
 
 def graph(name: str, words: str, config: Any = CONFIG) -> html.Figure:
     """A picture to hover over, under words that say what it shows."""
-    place = html.Div(dcc.Graph(id=name, config=config, responsive=True), className="graph")
+    shown = dcc.Graph(id=name, config=config, responsive=True)
+    place = html.Div(shown, className="graph", role="img", **aria(label=words))
     return html.Figure([html.Figcaption(words), place])
 
 
