@@ -103,7 +103,7 @@ class Page:
 
         @app.callback(
             Output("room", "children"), Output("notice", "children"),
-            [Output(f"door-{room.key}", "className") for room in self.rooms],
+            *(Output(f"door-{room.key}", "className") for room in self.rooms),
             Input("url", "pathname"), Input("url", "search"),
         )  # fmt: skip
         def enter(path: str | None, search: str | None) -> Any:
@@ -111,11 +111,11 @@ class Page:
             room = rooms.get(path or "/")
             doors = ["here" if r is room else "door" for r in self.rooms]
             if room is None:
-                return [], "There is no such room.", doors
+                return [], "There is no such room.", *doors
             try:
-                return room.body(room.choice.from_link(search or "")), "", doors
+                return room.body(room.choice.from_link(search or "")), "", *doors
             except InputError as error:
-                return room.body(room.choice()), f"This link cannot be restored. {error}", doors
+                return room.body(room.choice()), f"This link cannot be restored. {error}", *doors
 
         app.clientside_callback(
             ClientsideFunction("overlaps", "here"),
