@@ -64,6 +64,19 @@ def requests(driver: Any) -> list[str]:
     return [url for url in asked if not url.startswith(("data:", "blob:"))]
 
 
+def buttons(driver: Any) -> list[str]:
+    """What the buttons of all pictures offer."""
+    return driver.execute_script("return [...document.querySelectorAll('.modebar-btn')].map(e => e.dataset.title)")
+
+
+def offers_no_upload(driver: Any) -> bool:
+    """Whether the pictures have buttons, and none that would send what is drawn to a server of others."""
+    offered = buttons(driver)
+    return any("Download" in words for words in offered) and not any(
+        part in words.lower() for words in offered for part in ("share", "cloud", "edit")
+    )
+
+
 if __name__ == "__main__":  # before the tests, for those who run them
     if found() is None:
         print(f"note: {HOW}; pages are not tested without")

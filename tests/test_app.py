@@ -5,20 +5,26 @@ from __future__ import annotations
 import base64
 import time
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from benchmarks.page import Client
+from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 import overlaps as ov
 from overlaps.interface.files import read_dataset
-from overlaps.pages.app import Page, warming
+from overlaps.pages.app import Page, explore_room, outliers_room, warming
 from overlaps.pages.app.choice import Choice
+from overlaps.pages.app.data_room import forecast_figures, told
 from overlaps.pages.app.hessian_course import Mixed, along_training
+from overlaps.pages.app.jobs import Job, Task
 from overlaps.pages.app.outliers_room import time_of
 from overlaps.pages.app.paper_figures import Figured, draw
 from overlaps.pages.app.paper_models import model
 from overlaps.pages.app.papers_room import model_of, verdicts_of
+from overlaps.pages.app.room import Room
 from overlaps.pages.app.student_teacher import Explored, chain, knots_of, theory, training
 from overlaps.pages.app.table_forecast import Tabled, columns, learn
 from overlaps.pages.app.uploads import LARGEST, Uploads
@@ -94,24 +100,44 @@ def run(code: str, folder, monkeypatch) -> dict:
     return names
 
 
+def panels(figure: Figure) -> list:
+    """What the panels of a figure show: words, scales, legend, and the numbers of lines and bars."""
+    return [
+        (
+            [axes.get_xlabel(), axes.get_ylabel(), axes.get_title(), axes.get_xscale(), axes.get_yscale()],
+            [text.get_text() for text in legend.get_texts()] if (legend := axes.get_legend()) else [],
+            [np.round(np.asarray(line.get_xydata(), float), 12).tolist() for line in axes.lines],
+            [bar.get_height() for bar in axes.patches if isinstance(bar, Rectangle)],
+        )
+        for axes in figure.axes
+    ]
+
+
 def test_the_code_of_explore_makes_the_same_numbers(tmp_path, monkeypatch) -> None:
     state = Explored(levels=2, rate=0.7, schedule="0:0.5 5:0.1", last=10.0, size=60, seed=3)
     made = run(state.code(), tmp_path, monkeypatch)
-    for name, function in (("macro", theory), ("meso", chain), ("micro", training)):
-        assert made[name].data.identical(function(state).data) or np.array_equal(
-            made[name].data["error"], function(state).data["error"]
-        )
+    shown = [function(state) for function in (theory, chain, training)]
+    for name, result in zip(("macro", "meso", "micro"), shown, strict=True):
+        assert made[name].data.identical(result.data) or np.array_equal(made[name].data["error"], result.data["error"])
     assert (tmp_path / "overlaps.png").stat().st_size > 1000
-    assert len(made["axes"].get_legend().get_texts()) == 3
+    figure = explore_room.still(shown, state)
+    assert panels(made["figure"]) == panels(figure) and [len(axes.lines) for axes in figure.axes] == [3, 12, 1]
+    assert [axes.get_ylabel() for axes in figure.axes] == ["generalisation error", "R", "rate"]
+    assert figure.axes[1].get_legend().get_texts()[1].get_text() == "R[0, 1]"
 
 
 def test_the_code_of_outliers_makes_the_same_numbers(tmp_path, monkeypatch) -> None:
     state = Mixed(classes=2, size=50, moment=4)
-    made, shown = run(state.code(), tmp_path, monkeypatch), along_training(state.at_all_times).isel(observed=4)
+    made, found = run(state.code(), tmp_path, monkeypatch), along_training(state.at_all_times)
+    shown = found.isel(observed=4)
     assert np.array_equal(made["eigenvalues"], shown["eigenvalues"])
     assert [made["law"].low, made["law"].high] == shown["edges"].values.tolist()
     assert made["law"].values.tolist() == shown["outliers"].values[: len(made["law"].values)].tolist()
     assert (tmp_path / "overlaps.png").stat().st_size > 1000
+    figure = outliers_room.still(found, 4)
+    assert panels(made["figure"]) == panels(figure) and [len(axes.get_ylabel()) > 0 for axes in figure.axes] == [1, 1]
+    names = [text.get_text() for text in figure.axes[0].get_legend().get_texts()]
+    assert len(shown["outliers"].dropna("outlier")) > 1 and sorted(names) == sorted(set(names))
 
 
 def test_the_code_of_a_table_says_the_same(tmp_path, monkeypatch, capsys) -> None:
@@ -127,6 +153,35 @@ def test_the_code_of_a_table_says_the_same(tmp_path, monkeypatch, capsys) -> Non
         line.strip() for line in told.words.splitlines()[1:]
     ]
     assert str(tmp_path) not in told.words and told.pictures["png"].startswith(b"\x89PNG")
+
+
+def test_the_code_of_a_table_whose_column_has_a_number_for_a_name(tmp_path, monkeypatch) -> None:
+    path = tmp_path / "years.csv"
+    table = np.random.default_rng(0).standard_normal((40, 4))
+    np.savetxt(path, table, delimiter=",", header="age,size,2019,label", comments="")
+    assert columns(path) == ["age", "size", "2019", "label"]
+    state = Tabled(file="years.csv", rows="there", target="2019")
+    monkeypatch.setattr(ov, "forecast", lambda data, seed: SimpleNamespace(plot=Figure, data=data))
+    assert run(state.code(), tmp_path, monkeypatch)["result"].data == ov.Samples(path, target=2)
+
+
+def test_refusals_call_a_file_as_its_visitor_does(page: Page) -> None:
+    room = next(room for room in page.rooms if room.key == "data")
+    rows = page.uploads.keep(uploaded(b"1;2\n3;4\n"), "semicolons.csv")
+    chosen = Tabled(rows=rows, file="semicolons.csv", target="0")
+    for name, task in room.tasks(chosen).items():
+        with pytest.raises(ov.InputError) as caught:
+            task.function(*task.arguments)
+        page.jobs._jobs[task.key] = Job(task, done=True, words=str(caught.value))
+        assert "semicolons.csv has no commas in line 1" in room.refused(chosen), name
+        assert str(page.uploads.path(rows).parent) not in room.refused(chosen)
+
+
+def test_rows_without_noise_are_shown(tmp_path) -> None:
+    rows = np.random.default_rng(0).standard_normal((200, 3))
+    np.savetxt(tmp_path / "exact.csv", np.column_stack([rows, rows.sum(1)]), delimiter=",")
+    found = learn(tmp_path / "exact.csv", Tabled(file="exact.csv", rows="there", target="3"))
+    assert "the test error is least, 0" in found.words and len(forecast_figures(found, False)) == 3 and told(found)
 
 
 def test_the_code_of_papers_draws_the_same(tmp_path, monkeypatch) -> None:
@@ -165,6 +220,14 @@ def test_the_model_of_a_figure_has_its_parameters() -> None:
     _, found = model(Figured("outliers", "fig2.1"))
     assert isinstance(found, Mixed) and found.classes == 10 and time_of(found.moment) == "50"
     assert theory(Explored(units=3, rate=0.1, last=8000.0)).data["error"].values[0, -1] < 1e-6
+
+
+def test_the_time_that_is_left_is_said_where_it_is_that_of_the_whole(page: Page, monkeypatch) -> None:
+    monkeypatch.setattr(page.jobs, "prepared", len(page.jobs.prepare))
+    job = Job(Task(theory), began=1.0, progress="macro 97 %, 00:00 left")
+    said = {room.key: Room.words(room, None, {"it": job}) for room in page.rooms}
+    assert said["explore"] == "Computing it (macro 97 %, 00:00 left)."
+    assert said["papers"] == said["data"] == said["outliers"] == "Computing it (now macro 97 %)."
 
 
 def test_a_path_that_was_drawn_is_a_schedule() -> None:

@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 import overlaps as ov
-from browser import browsing, complaints, requests
+from browser import browsing, buttons, complaints, offers_no_upload, requests
 from overlaps.pages.app.hessian_course import Mixed
 from overlaps.pages.app.student_teacher import Explored, theory
 from page_server import ROOMS, drawn, serving, until
 
 CURVE = f"[...({drawn('error')}[0]?.y || [])]"
+SCHEDULED = "(document.getElementById('scheduled').getClientRects().length > 0)"
 NASTY = "<img src=x onerror=\"document.title='owned'\">"
 # Text and its background, of all elements that hold text themselves and are seen.
 COLOURS = """
@@ -65,6 +66,7 @@ def test_a_slider_moves_theory_and_training_follows(address: str, driver: Any) -
     driver.get(address)
     until(driver, ROOMS[""])  # theory, chain and training
     before = until(driver, CURVE)
+    assert offers_no_upload(driver)
     assert np.allclose(before, theory(Explored()).data["error"].values[0, 1:])
     rate = driver.find_element("id", "rate")
     ActionChains(driver).click_and_hold(rate).move_by_offset(40, 0).release().perform()
@@ -92,6 +94,43 @@ def test_a_schedule_is_drawn_with_the_mouse(address: str, driver: Any) -> None:
     schedule = until(driver, "document.getElementById('schedule').value")
     assert Explored(schedule=schedule).knots[0][1] > Explored(schedule=schedule).knots[-1][1]
     until(driver, f"{CURVE}[60] != {before[60]}")
+    until(driver, f"document.getElementById('rate').disabled && {SCHEDULED}")
+    assert "the schedule sets the rate" in text(driver, "scheduled")
+    assert not any("erase" in words.lower() for words in buttons(driver))
+    driver.find_element("id", "constant").click()
+    until(driver, f"!document.getElementById('rate').disabled && !{SCHEDULED}")
+    until(driver, f"Math.abs({CURVE}[60] / {before[60]} - 1) < 1e-9")
+
+
+def test_rooms_are_as_they_were_left(address: str, driver: Any) -> None:
+    """By their doors, by the way back, and by a reload."""
+    from selenium.webdriver.common.keys import Keys
+
+    driver.get(address)
+    until(driver, f"{CURVE}.length > 9")
+    until(driver, "document.querySelector('[aria-current=page]')?.id == 'door-explore'")
+    units = driver.find_element("id", "units")
+    units.send_keys(Keys.ARROW_RIGHT)
+    until(driver, "location.search.includes('units=3')")
+    driver.find_element("id", "door-data").click()
+    until(driver, "document.getElementById('shipped') && location.pathname == '/data'")
+    assert driver.execute_script("return document.querySelectorAll('[aria-current=page]').length") == 1
+    driver.find_element("id", "door-explore").click()
+    until(driver, "document.getElementById('units')?.value == '3' && location.search.includes('units=3')")
+    driver.back()
+    until(driver, "document.getElementById('shipped') && location.pathname == '/data'")
+    driver.back()
+    until(driver, "document.getElementById('units')?.value == '3'")
+    driver.refresh()
+    until(driver, f"document.getElementById('units')?.value == '3' && {CURVE}.length > 9")
+
+
+def test_pictures_are_told_in_words(address: str, driver: Any) -> None:
+    driver.get(address)
+    until(driver, f"{CURVE}.length > 9")
+    images = "return [...document.querySelectorAll('.graph')].map(e => [e.getAttribute('role'), e.ariaLabel])"
+    told = driver.execute_script(images)
+    assert [role for role, _ in told] == ["img"] * 3 and all(words and "against time" in words for _, words in told)
 
 
 def test_a_file_is_dropped_and_its_forecast_appears(address: str, driver: Any, tmp_path: Path) -> None:

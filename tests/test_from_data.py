@@ -129,6 +129,16 @@ def test_first_rows_that_may_be_samples_are_samples(lines: str, tmp_path: Path) 
     assert table.count_header(tmp_path / "a.csv") == ""
 
 
+@pytest.mark.parametrize(
+    ("lines", "header"),
+    [("age,size,2019\n30,1.5,2\n", True), ("a,7,kind\n1,2,yes\n", True), ("7,a\n1,b\n", False),
+     ("NA,3\n1,2\n", False), ("3?,1\n1,2\n", False), ("?,1\n1,2\n", False), ("<b>,1\n1,2\n", True)],
+)  # fmt: skip
+def test_headers_with_numbers_among_their_names(lines: str, header: bool, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(lines)
+    assert table.beginning(tmp_path / "a.csv").header is header
+
+
 @pytest.mark.parametrize("block", [1, 5, 10**6])
 def test_headers_and_blocks(block: int, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.setattr(table, "BLOCK", block)

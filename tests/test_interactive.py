@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import overlaps as ov
+from browser import browsing, offers_no_upload
 from overlaps.plot import interactive
 from overlaps.plot.palette import DARK, LIGHT, contrast
 
@@ -111,6 +112,14 @@ def test_long_lines_are_thinned_evenly() -> None:
     some = interactive.thinned(x, logarithmic=True)
     assert some.size <= interactive.MOST and x[some[0]] == 1 and x[some[-1]] == x[-1]
     assert interactive.thinned(x[:9], logarithmic=False).tolist() == list(range(9))
+
+
+def test_a_figure_offers_no_upload(scales, tmp_path) -> None:
+    """Wherever it is shown: here, in a file of its own."""
+    scales["macro"].plot(interactive=True).write_html(tmp_path / "figure.html", include_plotlyjs=True)
+    with browsing() as driver:
+        driver.get((tmp_path / "figure.html").as_uri())
+        assert offers_no_upload(driver)
 
 
 @pytest.mark.parametrize("theme", [LIGHT, DARK])

@@ -200,6 +200,21 @@ def test_parquet_files_are_read_by_pandas(tmp_path: Path, monkeypatch: pytest.Mo
     assert ov.Samples(path, target="price") == ov.Samples(X[:, :2], Y)
 
 
+def test_a_number_may_be_the_name_of_a_column(tmp_path: Path) -> None:
+    """`age,2019,label`: a header, though one name is a number, which then is the name; and otherwise the place."""
+    path = tmp_path / "a.csv"
+    np.savetxt(path, np.column_stack([X[:, 0], Y, X[:, 1]]), "%.17g", ",", header="age,1,2019", comments="")
+    assert ov.Samples(path, target="1") == ov.Samples(path, target=1) == ov.Samples(X[:, :2], Y)
+    assert ov.Samples(path, target="2019") == ov.Samples(path, target="2") == ov.Samples(path, target=2)
+    path.write_text(path.read_text().replace("age,1,2019", "2,1,age"))
+    assert ov.Samples(path, target="2") == ov.Samples(path, target=0)
+    with pytest.raises(ov.InputError, match=r"^target: there is no column 7, the table has 3"):
+        ov.Samples(path, target="7")
+    path.write_text("3,x,1.5\n4,y,2.5\n" * 10)  # text without a header, whose columns have numbers
+    with pytest.raises(ov.InputError, match=r"^source: column 1 is not of numbers but of "):
+        ov.Samples(path, target="0")
+
+
 def test_messages_name_columns_of_the_whole_table() -> None:
     """The target is a column before the one that is at fault."""
     frame = pandas.DataFrame({"kind": Y, "a": X[:, 0], "b": X[:, 1]})

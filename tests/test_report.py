@@ -11,7 +11,7 @@ import pytest
 import xarray as xr
 
 import overlaps as ov
-from browser import browsing, complaints, requests
+from browser import browsing, complaints, offers_no_upload, requests
 from command import command
 from overlaps.cli.experiment import Experiment
 from overlaps.cli.sweep_spec import SweepSpec, write
@@ -161,6 +161,7 @@ def test_a_browser_shows_it(name: str, folder: Path, request, monkeypatch, capsy
         assert not driver.execute_script("return document.querySelectorAll('main img').length")
         width = driver.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
         assert width[0] <= width[1], "the page is wider than the window"
+        assert name == "sweep" or not figures or offers_no_upload(driver)  # there are no buttons on a phone
         assert complaints(driver) == []
         assert requests(driver) == [path.as_uri()]
 

@@ -76,6 +76,14 @@ def test_merged_levels_have_the_spread_of_all() -> None:
 TABLES = [estimates(100, seed) for seed in range(150)]
 
 
+def test_rows_without_noise() -> None:
+    """The error of many passes falls to zero, and by rounding below it."""
+    rows = np.random.default_rng(0).standard_normal((200, 4))
+    found = ov.forecast(ov.Samples(rows, rows.sum(1)), runs=2, seed=0)
+    assert "the test error is least, 0" in repr(found)
+    assert "many passes over 160 rows" in found._repr_html_()
+
+
 def test_weights_of_the_rows_are_a_fit_to_first_order() -> None:
     """Against a fit with these weights, for weights near one."""
     e = estimates(400, 3)

@@ -21,15 +21,14 @@ def rows_of(file: Path, target: str, groups: str | None, regression: bool, **opt
         is not learned from. Columns without a name are no groups, since their numbers are those of clusters.
     regression: whether the labels are quantities.
     """
-    column: Any = int(target) if target.lstrip("-").isdigit() else target
     if regression:
         if groups is not None:
             raise InputError("groups: they are parts of classes, and labels are quantities; leave one of both out")
-        features, labels, _ = split(file, None, column)
+        features, labels, _ = split(file, None, target)
         return Samples(features, quantities(labels), **options)
     if groups is None or groups == "auto" or groups.lstrip("-").isdigit():
         way: Any = int(groups) if groups is not None and groups != "auto" else groups
-        return Samples(file, target=column, groups=way, **options)
+        return Samples(file, target=target, groups=way, **options)
     table = columns_of(file)
     if table.names is None or table.names.count(groups) != 1:
         known = "none has a name" if table.names is None else f"columns: {', '.join(table.names[:12])}"
@@ -37,6 +36,8 @@ def rows_of(file: Path, target: str, groups: str | None, regression: bool, **opt
             f"groups: expected a number of clusters, auto, or the name of one column, got {shown(groups)} ({known})"
         )
     place = table.names.index(groups)
+    counted = target not in table.names and target.lstrip("-").isdigit()
+    column: Any = int(target) if counted else target
     if isinstance(column, int) and column < 0:
         column += len(table)
     if column in (groups, place):

@@ -14,6 +14,7 @@ Labels(15 rows of 2 classes: even = -1, odd = +1)
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -23,13 +24,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..interface.checks import has_masked
 from ..interface.errors import InputError, shown
-from .columns import columns_of
+from .columns import Columns, columns_of
 from .table import Source, numbers, source_path, stored
 
 Array = NDArray[np.float64]
 ROUNDING = 1e-12  # spread of labels, relative to the largest, that is rounding
 FEWEST = 5  # least number of rows in a class
 CLASSES = 20  # values up to which whole numbers may be the numbers of classes
+
+WHOLE = re.compile(r"-?[0-9]{1,9}")  # text that may be the number of a column
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,26 +83,31 @@ def split(source: Source, y: ArrayLike | str | None, target: str | int | None) -
     if isinstance(target, (bool, np.bool_)) or not isinstance(target, (str, int, np.integer)):
         raise InputError(f"target: expected the name or the number of a column, got {shown(target)}")
     path = source_path(source)
-    if path is not None and path.suffix.lower() == ".npz" and isinstance(target, str):
+    if path is not None and path.suffix.lower() == ".npz" and isinstance(target, str) and not WHOLE.fullmatch(target):
         return Split(*_from_archive(path, target))
     columns = columns_of(source)
-    if isinstance(target, str):
-        if columns.names is None:
-            raise InputError(
-                f"target: these columns have no names, got {shown(target)}; give its number, counted from 0"
-            )
-        if columns.names.count(target) != 1:
-            known = ", ".join(columns.names[:12]) + ", ..." * (len(columns.names) > 12)
-            raise InputError(f"target: expected the name of one column, got {shown(target)} (columns: {known})")
-        place = columns.names.index(target)
-    else:
-        place = int(target)
-        if not -len(columns) <= place < len(columns):
-            raise InputError(f"target: there is no column {place}, the table has {len(columns)}, counted from 0")
-        place %= len(columns)
+    place = _place(columns, target)
     if len(columns) == 1:
         raise InputError("target: the table has one column, which leaves none to learn from")
     return Split(columns.without(place), columns.column(place), columns.words(place))
+
+
+def _place(columns: Columns, target: str | int) -> int:
+    """Where a column is, by its name or its number; text that is no name may be a number too."""
+    names = columns.names or []
+    if isinstance(target, str) and target not in names and WHOLE.fullmatch(target):
+        target = int(target)
+    if not isinstance(target, str):
+        place = int(target)
+        if not -len(columns) <= place < len(columns):
+            raise InputError(f"target: there is no column {place}, the table has {len(columns)}, counted from 0")
+        return place % len(columns)
+    if not names:
+        raise InputError(f"target: these columns have no names, got {shown(target)}; give its number, counted from 0")
+    if names.count(target) != 1:
+        known = ", ".join(names[:12]) + ", ..." * (len(names) > 12)
+        raise InputError(f"target: expected the name of one column, got {shown(target)} (columns: {known})")
+    return names.index(target)
 
 
 def _given(y: Any) -> NDArray[Any]:

@@ -9,9 +9,9 @@
 | ``.parquet`` | by pandas, where pyarrow is installed |
 | frame of pandas | its columns of numbers; others are refused by name |
 
-A header is a first line without a number, or one that counts the columns from 0 or 1, as frames without names are
-written. One or two such numbers may as well be a sample: they are a header only if a number of the next line is not
-whole.
+A header is a first line without a number; one with a word above a number of the next line, whatever else stands in it
+(``age,2019`` above ``30,1.5``); or one that counts the columns from 0 or 1, as frames without names are written. One or
+two such numbers may as well be a sample: they are a header only if a number of the next line is not whole.
 
 >>> from overlaps.data.table import blocks
 >>> [block.tolist() for block in blocks([[1, 2], [3, 4]])]
@@ -39,6 +39,7 @@ Array = NDArray[np.float64]
 Source = ArrayLike | str | os.PathLike[str]
 BLOCK = 2**21  # numbers in a block, 16 MB
 LARGEST = 1e140  # beyond, sums of squares may overflow
+GAPS = ("n/a", "na", "<na>", "#n/a", "none", "null", "missing")  # words for a number that is missing
 
 
 class Digest(Protocol):
@@ -147,10 +148,15 @@ def _frame_numbers(frame: Any) -> Array:
         column = frame.iloc[:, place]
         if getattr(column.dtype, "kind", "O") not in "biuf":
             raise InputError(
-                f"source: column {frame.columns[place]!r} is not of numbers but of {column.dtype}; leave it out, or "
-                "encode it as numbers"
+                f"source: column {named(frame.columns[place])} is not of numbers but of {column.dtype}; leave it out, "
+                "or encode it as numbers"
             )
     return frame.to_numpy(dtype=float, na_value=np.nan)
+
+
+def named(column: Any) -> str:
+    """How messages call a column of a frame: its name in quotes, or its number."""
+    return repr(column) if isinstance(column, str) else str(column)
 
 
 def _slices(table: NDArray[np.generic]) -> Iterator[NDArray[np.generic]]:
@@ -223,13 +229,13 @@ def beginning(path: Path) -> Beginning:
         raise InputError(f"source: {path} cannot be read as text ({error})") from None
     if len(cells) == 1 and any(mark in cells[0] for mark in ";\t"):
         raise InputError(f"source: {path} has no commas in line {number}; separate its columns by commas")
-    named = any(cells) and not any(_is_number(cell) for cell in cells)
-    if cells[0] == "" and (named or _counted(cells[1:])):
+    header = any(cells) and (not any(is_number(cell) for cell in cells) or _above_numbers([line for _, line in begin]))
+    if cells[0] == "" and (header or _counted(cells[1:])):
         raise InputError(
             f"source: line {number} of {path} looks like a header and its first column like an index; write "
             "the file without the index, as to_csv(index=False) does"
         )
-    return Beginning(cells, named or bool(_count_header([line for _, line in begin])))
+    return Beginning(cells, header or bool(_count_header([line for _, line in begin])))
 
 
 def _lines(path: Path) -> Iterator[Array]:
@@ -258,10 +264,17 @@ def count_header(source: Source) -> str:
         return _count_header([line for _, line in islice(_numbered(file), 2)])
 
 
+def _above_numbers(lines: list[str]) -> bool:
+    """Whether a word of the first line stands above a number of the second; what begins like a number is no word."""
+    first, *others = [_cells(line) for line in lines]
+    words = [cell[:1] not in "0123456789+-.?" and cell.lower() not in GAPS and not is_number(cell) for cell in first]
+    return any(word and is_number(cell) for cells in others for word, cell in zip(words, cells, strict=False))
+
+
 def _count_header(lines: list[str]) -> str:
     """What the first of the first two lines counts, if it is a header."""
     first, *others = [_cells(line) for line in lines]
-    values = [float(cell) for cells in others for cell in cells if _is_number(cell)]
+    values = [float(cell) for cells in others for cell in cells if is_number(cell)]
     fractional = any(math.isfinite(value) and not value.is_integer() for value in values)
     return f"{first[0]} to {first[-1]}" if _counted(first) and (len(first) > 2 or fractional) else ""
 
@@ -280,7 +293,8 @@ def _cells(line: str) -> list[str]:
     return [cell.strip() for cell in next(csv.reader([line], skipinitialspace=True))]
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell of a table of text is a number, which may be infinite or nan."""
     try:
         float(cell)
     except ValueError:
@@ -301,7 +315,7 @@ def _table(path: Path, lines: list[tuple[int, str]], columns: int) -> Array:
         if len(cells) != columns:
             raise InputError(f"source: line {number} of {path} has {len(cells)} columns, expected {columns}")
         for column, cell in enumerate(cells):
-            if not _is_number(cell):
+            if not is_number(cell):
                 raise InputError(
                     f"source: line {number} of {path} has {cell!r} in column {column} (counted from 0), expected a "
                     "number; leave out such rows, and columns of text"

@@ -163,7 +163,8 @@ class RowsForecast:
 
     @property
     def _many_passes(self) -> str:
-        epochs, error = self.passes.data["epoch"].values, self.passes.data["error"].values[0]
+        epochs = self.passes.data["epoch"].values
+        error = np.maximum(self.passes.data["error"].values[0], 0.0)  # of rows without noise, rounding is below zero
         told = f"many passes over {trained_rows(self.data)} rows at rate {self.plan.best_constant:.3g}: the test error"
         bars = [""] * error.size
         if "error_standard_error" in self.passes.data:
@@ -171,7 +172,7 @@ class RowsForecast:
         last = f"{error[-1]:.4g}{bars[-1]} after {epochs[-1]:.3g} epochs"
         if not np.isfinite(self.epochs):
             return f"{told} still falls, to {last}"
-        least, near = int(error.argmin()), epochs[error < (1 + NEAR) * error.min()]
+        least, near = int(error.argmin()), epochs[error <= (1 + NEAR) * error.min()]
         return (
             f"{told} is least, {error[least]:.4g}{bars[least]}, after {self.epochs:.3g} epochs, and within {NEAR:.0%} "
             f"of it from {near[0]:.2g} to {near[-1]:.2g}; it is {last}"

@@ -30,6 +30,7 @@ MOST = 400  # points of a line; more are thinned out, evenly along the axis
 HEIGHT = 380
 BINS = 120  # of a histogram of eigenvalues
 LEAST = 0.5  # eigenvalues in a bin, where the axis of their counts begins
+UPLOADS = ["sendChartToCloud"]  # buttons of Plotly that would send what is drawn to a server of others
 NEAR = 0.09  # of the width of an axis that a label needs
 
 
@@ -68,6 +69,7 @@ def blank(title: str = "", *, dark: bool = False, height: int = HEIGHT) -> Figur
             "hovermode": "x unified",
             "hoverdistance": -1,  # the nearest point, however far: times are few
             "hoverlabel": {"bgcolor": colours.paper, "font": {"color": colours.ink}},
+            "modebar": {"remove": UPLOADS},  # wherever the figure is shown: in a notebook, in a file, on a page
         }
     )
 

@@ -67,8 +67,8 @@ class Samples(Shared, Centred):
         `overlaps.data.labels`); an array, a series, or the path of a file with one column. Without labels a teacher
         must give them.
     standardise: whether each column is divided by its standard deviation.
-    target: in place of `y`, the name or number of the column of `source` that holds the labels; of a .npz file, the
-        name of the array that does.
+    target: in place of `y`, the name or number of the column of `source` that holds the labels, a number that is a name
+        too being the name; of a .npz file, the name of the array that does.
     centre: whether the mean of each column is subtracted, and that of the labels.
     bias: whether every row has one input more, which is one in the units of `rows` and is not centred. Its weight is
         the bias of a unit, which classes of unequal shares need. Labels then keep their mean, for it to learn.

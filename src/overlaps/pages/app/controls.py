@@ -7,10 +7,14 @@ from typing import Any
 
 from dash import dcc, html
 
-from ..report.document import Table
+from ..report.document import SENT_NOWHERE, Table
 
 POLL = 500  # milliseconds between two questions whether a job is done
-CONFIG: Any = {"displaylogo": False, "toImageButtonOptions": {"format": "png", "scale": 2, "filename": "overlaps"}}
+CONFIG: Any = {
+    "displaylogo": False,
+    **SENT_NOWHERE,
+    "toImageButtonOptions": {"format": "png", "scale": 2, "filename": "overlaps"},
+}
 
 
 def aria(**attributes: str) -> Any:
@@ -57,7 +61,8 @@ def upload(name: str, words: str, largest: int, look: str = "") -> dcc.Upload:
 
 def graph(name: str, words: str, config: Any = CONFIG) -> html.Figure:
     """A picture to hover over, under words that say what it shows."""
-    place = html.Div(dcc.Graph(id=name, config=config, responsive=True), className="graph")
+    shown = dcc.Graph(id=name, config=config, responsive=True)
+    place = html.Div(shown, className="graph", role="img", **aria(label=words))
     return html.Figure([html.Figcaption(words), place])
 
 

@@ -71,6 +71,12 @@ class Data(Room):
             found["forecast"] = Task(table_forecast.learn, (path, chosen))
         return found
 
+    def refused(self, chosen: Tabled) -> str:
+        said = super().refused(chosen)
+        if not said or chosen.rows in ("", SHIPPED):
+            return said
+        return said.replace(str(self.uploads.path(chosen.rows)), chosen.file)  # as the visitor calls it
+
     def words(self, chosen: Tabled, jobs: dict[str, Any]) -> str:
         return super().words(chosen, jobs) if chosen.rows else "Drop a table, or take the shipped one."
 

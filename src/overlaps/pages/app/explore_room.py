@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from dash import Dash, Input, Output, State, no_update
+from dash import Dash, Input, Output, State, html, no_update
 
 from ...interface import files
 from ...interface.errors import InputError, NumericalError
@@ -15,11 +15,12 @@ from . import controls, student_teacher, warming
 from .choice import Choice
 from .jobs import Task
 from .room import Room, plain
-from .student_teacher import Explored, knots_of, theory_at_once
+from .student_teacher import NAMED, Explored, knots_of, theory_at_once
 
 NAMES = ("levels", "exponent", "units", "activation", "rate", "schedule", "last", "size", "seed")
 LAST = 1000.0  # of the slider; a link may ask for more
-PENCIL: Any = {**controls.CONFIG, "modeBarButtonsToAdd": ["drawopenpath", "eraseshape"]}
+PENCIL: Any = {**controls.CONFIG, "modeBarButtonsToAdd": ["drawopenpath"]}
+SCHEDULED = "the schedule sets the rate"
 
 
 class Explore(Room):
@@ -33,6 +34,7 @@ class Explore(Room):
     names: ClassVar[dict[str, str]] = {
         "theory": "theory (macro)", "chain": "the chain of overlaps (meso)", "training": "a training (micro)"
     }  # fmt: skip
+    several: ClassVar[bool] = False
     kinds: ClassVar[dict[str, str]] = {
         "png": "PNG", "svg": "SVG", "toml": "TOML", "theory-nc": "netCDF of theory", "chain-nc": "netCDF of the chain",
         "training-nc": "netCDF of the training",
@@ -45,6 +47,12 @@ class Explore(Room):
 
         left = [
             slider("rate", "learning rate η", 0.01),
+            html.Div(
+                [html.Span(SCHEDULED, role="status"), html.Button("constant rate", id="constant")],
+                id="scheduled",
+                className="control",
+                hidden=not chosen.schedule,
+            ),
             slider("units", "units, K = M", 1),
             controls.options("activation", "activation", Explored.WORDS["activation"], chosen.activation),
             slider("levels", "spectral levels, L", 1),
@@ -131,12 +139,24 @@ class Explore(Room):
             shapes = (change or {}).get("shapes") or []
             return knots_of(shapes[-1]["path"], float(last)) if shapes and "path" in shapes[-1] else no_update
 
+        @app.callback(Output("rate", "disabled"), Output("scheduled", "hidden"), Input("schedule", "value"))
+        def scheduled(schedule: str | None) -> Any:
+            """Whether the slider sets the rate, or the schedule does, and says so."""
+            return bool(schedule), not schedule
+
+        @app.callback(
+            Output("schedule", "value", allow_duplicate=True), Input("constant", "n_clicks"), prevent_initial_call=True
+        )
+        def constant(clicks: int | None) -> Any:
+            """No schedule: the rate is that of the slider."""
+            return "" if clicks else no_update
+
     def file(self, chosen: Explored, answers: dict[str, Any], kind: str) -> bytes | None:
         results = self.results(chosen)
         if kind.endswith("-nc"):
             result = results.get(kind.removesuffix("-nc"))
             return None if result is None else files.dataset_bytes(result.to_dataset())
-        return picture(list(results.values()), kind) if results else None
+        return files.picture(still(list(results.values()), chosen), kind) if results else None
 
 
 def errors(results: list[Trajectory], dark: bool) -> Any:
@@ -150,7 +170,7 @@ def overlaps(results: list[Trajectory], dark: bool) -> Any:
     entries = results[0].data["R"][0, 0].size
     lines = [trace for trace in figure.data if trace.mode == "lines"]
     for number, trace in enumerate(lines):
-        trace.showlegend = number < entries <= 9
+        trace.showlegend = number < entries <= NAMED
         trace.name = trace.name.rpartition(", ")[0] if number < entries else trace.name
     return figure
 
@@ -158,29 +178,32 @@ def overlaps(results: list[Trajectory], dark: bool) -> Any:
 def drawing(chosen: Explored, dark: bool) -> Any:
     """The rate against time, to draw over."""
     figure = plain(interactive.blank(dark=dark))
-    knots = chosen.knots or [(0.0, chosen.rate), (chosen.last, chosen.rate)]
-    if knots[-1][0] < chosen.last:
-        knots = [*knots, (chosen.last, knots[-1][1])]
+    times, rates = chosen.rates
     colours = theme(dark).colours
-    figure.add_scatter(
-        x=[t for t, _ in knots], y=[r for _, r in knots], mode="lines", line={"color": colours[0]}, showlegend=False
-    )
+    figure.add_scatter(x=times, y=rates, mode="lines", line={"color": colours[0]}, showlegend=False)
     figure.update_layout(
         xaxis={"range": [0, chosen.last], "title": "time"},
-        yaxis={"range": [0, 1.5 * max(r for _, r in knots) or 1], "title": "rate"},
+        yaxis={"range": [0, 1.5 * max(rates) or 1], "title": "rate"},
         dragmode="drawopenpath", newshape={"line": {"color": colours[1]}}, hovermode="closest",
         uirevision=chosen.to_link(), shapes=[],
     )  # fmt: skip
     return figure
 
 
-def picture(results: list[Trajectory], kind: str) -> bytes:
-    """The errors laid over each other, as a picture file."""
+def still(results: list[Trajectory], chosen: Explored) -> Any:
+    """Errors, overlaps and rate, as the code of the state draws them with matplotlib."""
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.subplots()
+    figure = Figure(figsize=(7, 11), layout="constrained")
+    error, overlap, rate = figure.subplots(3)
     for result in results:
-        result.plot("error", axes)
-    axes.legend()
-    return files.picture(figure, kind)
+        result.plot("error", error)
+        overlap.set_prop_cycle(None)  # entries have the same colours at all scales
+        result.plot("R", overlap)
+    error.legend()
+    if chosen.units**2 <= NAMED:
+        entries = [f"R[{i}, {k}]" for i in range(chosen.units) for k in range(chosen.units)]
+        overlap.legend(overlap.lines[: len(entries)], entries)
+    rate.plot(*chosen.rates)
+    rate.set(xlabel="time", ylabel="rate", xlim=(0, chosen.last), ylim=(0, None))
+    return figure

@@ -85,13 +85,18 @@ here = ov.Start.from_weights(problem, student=run.data["weights"].values[0, {sel
 batch = spectra.Batch.draw(problem, start, samples, 1)
 eigenvalues = spectra.hessian(problem, here, batch).block(0).spectrum()
 law = spectra.predicted_outliers(problem, here, samples)
-figure, axes = plt.subplots()
-axes.hist(eigenvalues, bins=120, log=True)
-axes.axvspan(law.low, law.high, alpha=0.2, label="predicted bulk")
-for outlier in law.values:
-    axes.axvline(outlier, color="C1", ls="--", label="predicted outlier")
-axes.set(xlabel="eigenvalue", title=f"time {{run.data['observed'].values[{self.moment}]:.3g}}")
-axes.legend()
+observed, aligned = run.data["observed"].values, run.data["hessian_alignment"].values[0, :, 0]
+
+figure, (spectrum, alignment) = plt.subplots(2, figsize=(7, 8), layout="constrained")
+spectrum.hist(eigenvalues, bins=120, log=True, label="eigenvalues")
+spectrum.axvspan(law.low, law.high, color="C2", alpha=0.2, label="predicted bulk")
+for i, outlier in enumerate(law.values):
+    spectrum.axvline(outlier, color="C1", ls="--", label="predicted outliers" if i == 0 else None)
+spectrum.set(xlabel="eigenvalue", ylabel="eigenvalues in a bin", title=f"time {{observed[{self.moment}]:.3g}}")
+spectrum.legend()
+alignment.plot(observed, aligned, "o-")
+alignment.plot(observed[{self.moment}], aligned[{self.moment}], "o", ms=10)
+alignment.set(xlabel="time", ylabel="alignment", ylim=(0, 1.02))
 figure.savefig("overlaps.png")
 """
 

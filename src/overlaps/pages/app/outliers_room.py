@@ -91,7 +91,7 @@ class Outliers(Room):
         found = next(iter(answers.values()), None)
         if found is None:
             return None
-        return files.dataset_bytes(found) if kind == "nc" else still(found, chosen.moment, kind)
+        return files.dataset_bytes(found) if kind == "nc" else files.picture(still(found, chosen.moment), kind)
 
 
 def time_of(moment: Any) -> str:
@@ -134,17 +134,21 @@ def pictures(found: xr.Dataset, moment: int, dark: bool) -> list[Any]:
     return [spectrum, line]
 
 
-def still(found: xr.Dataset, moment: int, kind: str) -> bytes:
-    """The spectrum as a picture file."""
+def still(found: xr.Dataset, moment: int) -> Any:
+    """Spectrum and alignment, as the code of the state draws them with matplotlib."""
     from matplotlib.figure import Figure
 
     time, values, (low, high), outliers = at(found, moment)
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
-    axes = figure.subplots()
-    axes.hist(values, bins=120, log=True)
-    axes.axvspan(low, high, alpha=0.2, label="predicted bulk")
+    figure = Figure(figsize=(7, 8), layout="constrained")
+    spectrum, alignment = figure.subplots(2)
+    spectrum.hist(values, bins=120, log=True, label="eigenvalues")
+    spectrum.axvspan(low, high, color="C2", alpha=0.2, label="predicted bulk")
     for i, outlier in enumerate(outliers):
-        axes.axvline(outlier, color="C1", ls="--", label="predicted outliers" if i == 0 else None)
-    axes.set(xlabel="eigenvalue", ylabel="eigenvalues in a bin", title=f"time {time:.3g}")
-    axes.legend()
-    return files.picture(figure, kind)
+        spectrum.axvline(outlier, color="C1", ls="--", label="predicted outliers" if i == 0 else None)
+    spectrum.set(xlabel="eigenvalue", ylabel="eigenvalues in a bin", title=f"time {time:.3g}")
+    spectrum.legend()
+    observed, aligned = found["observed"].values, found["alignment"].values
+    alignment.plot(observed, aligned, "o-")
+    alignment.plot(observed[moment], aligned[moment], "o", ms=10)
+    alignment.set(xlabel="time", ylabel="alignment", ylim=(0, 1.02))
+    return figure

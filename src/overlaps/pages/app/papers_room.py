@@ -143,7 +143,9 @@ def picture_of(chosen: Figured) -> Any:
     words = f"{caption[:1].upper()}{caption[1:]}.{f' Not as in the paper: {other}.' if other else ''}"
     image = html.A(html.Img(src=source, className="picture", alt=words), href=source, target="_blank")
     larger = html.A("Enlarge", href=source, target="_blank")
-    return html.Figure([html.Div(image, className="wide"), html.Figcaption([words, " ", larger])])
+    hint = html.Span("Move it sideways to see all of it. ", className="narrow")
+    place = html.Div(image, className="wide", role="region", tabIndex="0", **controls.aria(label=f"picture: {caption}"))
+    return html.Figure([place, html.Figcaption([hint, words, " ", larger])])
 
 
 def model_of(chosen: Figured) -> Any:

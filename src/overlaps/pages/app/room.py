@@ -26,6 +26,7 @@ class Room(ABC):
     choice: ClassVar[type[Choice]]
     sliders: ClassVar[tuple[str, ...]] = ()  # names of its sliders, whose values are shown beside them
     names: ClassVar[dict[str, str]] = {}  # of tasks, as those who wait read them
+    several: ClassVar[bool] = True  # whether a task is of several parts, each of which says how far it is by itself
     kinds: ClassVar[dict[str, str]]  # of files that can be downloaded, with the words of their buttons
 
     def __init__(self, jobs: Jobs, uploads: Uploads) -> None:
@@ -55,11 +56,20 @@ class Room(ABC):
                 return f"Compiling, once after an installation, a minute or so: {share} are done."
             return f"Starting: {share} are loaded."
         running = [
-            f"{name} ({job.progress})" if job.progress else name if job.began else f"{name} (waiting for its turn)"
+            f"{name} ({self.progress(job)})"
+            if job.progress
+            else name
+            if job.began
+            else f"{name} (waiting for its turn)"
             for name, job in ((self.names.get(name, name), job) for name, job in jobs.items())
             if not job.done
         ]
         return f"Computing {', '.join(running)}." if running else ""
+
+    def progress(self, job: Job) -> str:
+        """How far a job is: the time that is left is said only where it is that of the whole."""
+        part, _, _ = job.progress.partition(", ")
+        return f"now {part}" if self.several else job.progress
 
     def refused(self, chosen: Any) -> str:
         """Why something has not been computed, if anything."""
@@ -74,6 +84,12 @@ class Room(ABC):
         self.draw(app)
         self._watch(app)
         self._tell(app)
+        app.clientside_callback(
+            ClientsideFunction("overlaps", "remembered"),
+            Output(f"door-{self.key}", "href"),
+            Input(f"{self.key}-link", "href"),
+            prevent_initial_call=True,
+        )
         self._download(app)
         for name in self.sliders:
             app.clientside_callback(

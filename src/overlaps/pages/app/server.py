@@ -76,13 +76,15 @@ class Page:
         from .controls import upload
 
         restore = upload("restore", "restore from TOML", 20_000)
+        doors = [dcc.Link(room.name, id=f"door-{room.key}", href=room.path) for room in self.rooms]
         return html.Div(
             [
                 dcc.Location(id="url", refresh=False),
                 dcc.Store(id="visitor", data=secrets.token_hex(16)),
                 dcc.Store(id="dark"),
                 html.Nav(
-                    [html.Strong("overlaps"), html.Div(id="doors", className="doors"), restore], className="rooms"
+                    [html.Strong("overlaps"), html.Div(doors, id="doors", className="doors"), restore],
+                    className="rooms",
                 ),
                 html.Main([html.Div(id="notice", className="refused", role="alert"), html.Div(id="room")]),
             ],
@@ -91,7 +93,7 @@ class Page:
 
     def _enter(self) -> None:
         """Add the callbacks that open a room in a state, from a link or from a file."""
-        from dash import ClientsideFunction, Input, Output, dcc, no_update
+        from dash import ClientsideFunction, Input, Output, no_update
 
         rooms = {room.path: room for room in self.rooms}
         app: Dash = self.app
@@ -100,19 +102,26 @@ class Page:
         )
 
         @app.callback(
-            Output("room", "children"), Output("notice", "children"), Output("doors", "children"),
+            Output("room", "children"), Output("notice", "children"),
+            *(Output(f"door-{room.key}", "className") for room in self.rooms),
             Input("url", "pathname"), Input("url", "search"),
         )  # fmt: skip
         def enter(path: str | None, search: str | None) -> Any:
             """The room of an address, in the state that the address says."""
             room = rooms.get(path or "/")
-            doors = [dcc.Link(r.name, href=r.path, className="here" if r is room else "door") for r in self.rooms]
+            doors = ["here" if r is room else "door" for r in self.rooms]
             if room is None:
-                return [], "There is no such room.", doors
+                return [], "There is no such room.", *doors
             try:
-                return room.body(room.choice.from_link(search or "")), "", doors
+                return room.body(room.choice.from_link(search or "")), "", *doors
             except InputError as error:
-                return room.body(room.choice()), f"This link cannot be restored. {error}", doors
+                return room.body(room.choice()), f"This link cannot be restored. {error}", *doors
+
+        app.clientside_callback(
+            ClientsideFunction("overlaps", "here"),
+            Output("doors", "title"),
+            [Input(f"door-{room.key}", "className") for room in self.rooms],
+        )
 
         @app.callback(
             Output("url", "pathname"), Output("url", "search"), Output("notice", "children", allow_duplicate=True),

@@ -30,6 +30,7 @@ KNOTS = 50  # of a schedule that is drawn
 COUNT, FIRST = 80, 0.1  # observed times: how many, and the first
 SCALE = 0.5  # of the students' weights at the start
 ACCURACY = 1e-4  # of theory
+NAMED = 9  # overlaps that a legend names
 AT_ONCE = 0.5  # seconds that theory may take in a request
 LONG = 60.0  # and in a process
 CHAIN = 6e7  # entries of overlaps that the chain may update, over all runs: some ten seconds
@@ -93,6 +94,16 @@ class Explored(Choice):
         return pairs
 
     @property
+    def rates(self) -> tuple[list[float], list[float]]:
+        """Times and rates, from the start to the last time."""
+        knots = self.knots or [(0.0, self.rate)]
+        if knots[0][0] > 0:
+            knots = [(0.0, knots[0][1]), *knots]
+        if knots[-1][0] < self.last:
+            knots = [*knots, (self.last, knots[-1][1])]
+        return [t for t, _ in knots], [r for _, r in knots]
+
+    @property
     def problem(self) -> Problem:
         """The problem as Python states it."""
         net = Committee(units=self.units, activation=self.activation)
@@ -120,7 +131,13 @@ class Explored(Choice):
     def code(self) -> str:
         times, rates = [t for t, _ in self.knots], [r for _, r in self.knots]
         rate = f"ov.Schedule({times}, {rates})" if times else f"{self.rate!r}"
-        return f"""import overlaps as ov
+        names = ""
+        if self.units**2 <= NAMED:
+            entries = [f"R[{i}, {k}]" for i in range(self.units) for k in range(self.units)]
+            names = f"overlap.legend(overlap.lines[:{len(entries)}], {entries})\n"
+        return f"""import matplotlib.pyplot as plt
+
+import overlaps as ov
 
 net = ov.Committee(units={self.units}, activation={self.activation!r})
 problem = ov.Problem(
@@ -134,11 +151,16 @@ times = ov.logtimes({FIRST}, {self.last!r}, {COUNT})
 macro = ov.solve(problem, start, times, accuracy={ACCURACY})
 meso = ov.sample(problem, start, times, runs={self.chains}, seed={self.seed})
 micro = ov.train(problem, start, times, runs=1, seed={self.seed})
-axes = macro.plot("error")
-meso.plot("error", ax=axes)
-micro.plot("error", ax=axes)
-axes.legend()
-axes.figure.savefig("overlaps.png")
+
+figure, (error, overlap, rate) = plt.subplots(3, figsize=(7, 11), layout="constrained")
+for result in (macro, meso, micro):
+    result.plot("error", ax=error)
+    overlap.set_prop_cycle(None)  # entries have the same colours at all scales
+    result.plot("R", ax=overlap)
+error.legend()
+{names}rate.plot({self.rates[0]}, {self.rates[1]})
+rate.set(xlabel="time", ylabel="rate", xlim=(0, {self.last!r}), ylim=(0, None))
+figure.savefig("overlaps.png")
 """
 
 

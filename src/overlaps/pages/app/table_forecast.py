@@ -15,12 +15,12 @@ import numpy as np
 import xarray as xr
 
 from ...data import Samples
+from ...data.table import beginning
 from ...interface.errors import InputError
 from ...plan.forecast import forecast
 from .choice import Choice
 from .uploads import SHIPPED
 
-LINE = 2**20  # characters of the first line of a table
 MANY = 2000  # columns that are offered
 
 
@@ -48,7 +48,7 @@ class Tabled(Choice):
         if self.rows == SHIPPED:
             data = f"ov.Samples(ov.digits(), ov.digit_labels() % 2{standardise})"
         else:
-            data = f"ov.Samples({self.file!r}, target={column(self.target)!r}{standardise})"
+            data = f"ov.Samples({self.file!r}, target={self.target!r}{standardise})"
         return f"""import overlaps as ov
 
 result = ov.forecast({data}, seed=0)
@@ -56,11 +56,6 @@ print(result)
 figure = result.plot()
 figure.savefig("overlaps.png")
 """
-
-
-def column(target: str) -> int | str:
-    """A column by its number or by its name."""
-    return int(target) if target.lstrip("-").isdigit() and len(target) < 10 else target
 
 
 @dataclass(frozen=True)
@@ -77,10 +72,8 @@ class ShownForecast:
 def columns(path: Path) -> list[str]:
     """Names, or numbers, of the columns of a table."""
     if path.suffix == ".csv":
-        with path.open(encoding="utf-8-sig", errors="replace") as lines:
-            first = [word.strip().strip('"') for word in lines.readline(LINE).split(",")]
-        named = not any(_is_number(word) for word in first)
-        found = first if named else [str(i) for i in range(len(first))]
+        begins = beginning(path)
+        found = begins.cells if begins.header else [str(i) for i in range(len(begins.cells))]
     else:
         found = _arrays(path)
     if len(found) > MANY:
@@ -102,14 +95,6 @@ def _arrays(path: Path) -> list[str]:
     return [str(i) for i in range(shape[1])]
 
 
-def _is_number(word: str) -> bool:
-    try:
-        float(word)
-    except ValueError:
-        return False
-    return True
-
-
 def small() -> None:
     """A forecast of few rows, which compiles what larger ones need."""
     rows = np.random.default_rng(0).standard_normal((60, 3))
@@ -127,7 +112,7 @@ def learn(path: Path | None, chosen: Tabled) -> ShownForecast:
     if path is None:
         data = Samples(digits(), digit_labels() % 2, standardise=standardise)
     else:
-        data = Samples(path, target=column(chosen.target), standardise=standardise)
+        data = Samples(path, target=chosen.target, standardise=standardise)
     found = forecast(data, seed=0)
     picture = found.plot()
     pictures = {kind: files.picture(picture, kind) for kind in ("png", "svg")}

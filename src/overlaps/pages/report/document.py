@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from plotly.graph_objects import Figure
 
 MOST = 6_000_000  # bytes of a report
+SENT_NOWHERE = {"showSendToCloud": False, "plotlyServerURL": ""}  # Plotly offers to upload what is drawn otherwise
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,8 @@ class Document:
         drawn = [embedded(shown.figure.to_plotly_json()) for shown in self.figures]
         return template.render(
             page=self, figures=list(zip(self.figures, drawn, strict=True)), light=LIGHT, dark=DARK,
-            themes=embedded({"light": _colours(LIGHT), "dark": _colours(DARK)}), plotly=get_plotlyjs() if drawn else "",
+            themes=embedded({"light": _colours(LIGHT), "dark": _colours(DARK)}), config=embedded(SENT_NOWHERE),
+            plotly=get_plotlyjs() if drawn else "",
         )  # fmt: skip
 
 
