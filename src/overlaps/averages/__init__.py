@@ -33,7 +33,7 @@ A way to evaluate them is a `Method`, made by `method_for`:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
 import numpy as np
@@ -152,6 +152,7 @@ def gaussian_averages(
     rules: list[Method] = [set_of(how, i) for i in range(MANY)] if is_random(how) else [how, how.check()]
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
         found, random = [rule(c, v, at) for rule in rules], len(rules) > 2
+        other = _with_other_values(problem, c, v, u, method)
     # rounding of a nearly singular covariance moves its factor, and with it the fields, by as much as this
     least = 1e-15 if isinstance(how, (ClosedForm, SumForm)) or not _is_singular(c) else 1e-8
     accuracy: dict[str, float] = {}
@@ -162,9 +163,20 @@ def gaussian_averages(
             raise NumericalError(f"{name}: larger than any floating-point number", quantity=name, time=0.0)
         values[name] = x.mean(0) if random else x[0]
         off = half_width(x) if random else 2 * np.abs(x[0] - x[1])
+        if other is not None:
+            off = off + 2 * np.abs(values[name] - np.asarray(getattr(other, name)))
         accuracy[name] = max(least * max(1.0, float(np.abs(x).max(initial=0.0))), float(off.max(initial=0.0)))
     D, S, dv, error, E = values.values()
     return GaussianAverages(D, S, dv, float(error), E, how.name, accuracy)
+
+
+def _with_other_values(
+    problem: Problem, C: NDArray[np.float64], v: NDArray[np.float64], u: NDArray[np.float64], method: str
+) -> Averages | None:
+    """The averages with another number of values of the variance, where inputs have heavy tails; otherwise None."""
+    if not problem.data.tails:
+        return None
+    return method_for(replace(problem, data=problem.data.other_values), u, method)(C, v, np.zeros((len(C), 0)))
 
 
 def _is_singular(C: NDArray[np.float64]) -> bool:

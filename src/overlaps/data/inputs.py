@@ -42,8 +42,19 @@ class Shared:
     table: NDArray[np.float64] | None = None  # rows that are drawn as they are, (rows, N); None: inputs are Gaussian
     targets: NDArray[np.float64] | None = None  # labels of these rows, (rows,); None where they have none
     class_numbers: NDArray[np.int64] | None = None  # of components that stand for classes of rows, (components,)
+    tails = 0.0  # ν of a variance (ν − 2)/χ²_ν that each sample draws for itself, and theory at values; zero: none
     own_size: int | None = None  # N where the data fix it: columns of rows, entries of means; None: any size
     own_teacher: NDArray[np.float64] | None = None  # the linear teacher that labels of rows stand for, (1, N)
+
+    @property
+    def other_values(self) -> Any:
+        """The same inputs with another number of values of a variance that has `tails`; others have none to change."""
+        raise NotImplementedError
+
+    @property
+    def drawn_components(self) -> Components:
+        """The components that samples are drawn from; they are those of theory unless samples have `tails`."""
+        return self.components  # type: ignore[attr-defined,no-any-return]
 
     def eigenvalues_at(self, size: int | None) -> NDArray[np.float64]:
         """ω at a size, (levels,); here they are the same at all sizes."""
@@ -54,9 +65,9 @@ class Shared:
         return self.in_words or repr(self)
 
     def standard_deviations(self, eigenvalues: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Of a coordinate in each component and level, (components, levels), for the eigenvalues ω (levels,)."""
+        """Of a coordinate in each drawn component and level, (components, levels), for the eigenvalues ω (levels,)."""
         if self.one_covariance:
-            variances = self.components.variances  # type: ignore[attr-defined]
+            variances = self.drawn_components.variances
             return np.multiply.outer(np.sqrt(variances), np.sqrt(eigenvalues))
         return np.sqrt(self.component_eigenvalues)  # type: ignore[attr-defined,no-any-return]
 

@@ -38,6 +38,7 @@ from .motion import EquationOfMotion
 from .rule_choice import RuleChoice
 from .seen_rates import check_rates
 from .strong_mixture import STRONG, solve_strong_mixture
+from .tail_values import with_values
 from .weak_mixture import WEAK, levels_serve, with_left_out
 
 Array = NDArray[np.float64]
@@ -81,6 +82,11 @@ def solve(
     system = _system(problem, start, system, levels, accuracy)
     how = method_for(problem, start.u, method, accuracy or 0.0)
     result = _solved(problem, start, grid(times), how, system, levels, accuracy, budget)
+    if problem.data.tails:
+        same = replace(problem, data=problem.data.other_values)
+        how = method_for(same, start.u, method, accuracy or 0.0)
+        other = _solved(same, start, grid(times), how, system, False, accuracy, budget)
+        result = with_values(result, other, problem, accuracy)
     result.data.attrs["system"] = system
     return result
 

@@ -4,7 +4,8 @@ For Gaussian inputs the overlaps are a closed Markov chain. In level b, with n_b
 directions (teachers, means) and the R = J K rows of the students (weights, and velocities where the algorithm has them)
 in an orthonormal frame of the space they span: rows of coordinates C with C Cᵀ their inner products. An input has
 coordinates √ω_b z, z ~ N(0, I), in that frame, plus those of its mean, and a part outside it. (In a mixture ω_b is
-that of the component, ω_cb; components that share no eigenbasis have no levels, and no chain of this kind.) One step is
+that of the component, ω_cb; components that share no eigenbasis have no levels, and no chain of this kind. With heavy
+tails it is s ω_b, with a variance s that each sample draws for itself.) One step is
 
     r ← L r − (p/N) ⟨δ x⟩
 
@@ -34,7 +35,7 @@ from ..problem.start import Start
 from ..problem.statement import Problem
 from ..trajectory.dataset import Trajectory
 from ..trajectory.finished_runs import FinishedRuns
-from .draws import component
+from .draws import component, stretch
 from .labelled_rows import by_equivalent
 from .recording import NEVER, Measure, Recorded, Run
 from .runs import record, refuse_kernels
@@ -64,12 +65,13 @@ class Frame(NamedTuple):
 class SampleLaw(NamedTuple):
     """The law of a sample besides its input noise: component, label, label noise; and the teacher's readout u (M,).
 
-    cumulative, labels: (components,), see `Components`; means: how many components have one; noise: standard
-    deviation of what is added to the teacher's output.
+    cumulative, labels: (components,), see `Components`; tails: see `Sampler`; means: how many components have one;
+    noise: standard deviation of what is added to the teacher's output.
     """
 
     cumulative: Array
     labels: NDArray[np.int64]
+    tails: float
     means: int
     noise: float
     u: Array
@@ -114,10 +116,11 @@ def _fold(X, z, b, F, delta, step):  # pragma: no cover - compiled
 
 
 @inlined
-def _draw(sample_law, frame, c, z, outside, lam, nu, rng):  # pragma: no cover - compiled
+def _draw(sample_law, frame, c, longer, z, outside, lam, nu, rng):  # pragma: no cover - compiled
     """An input of component c: its coordinates z (B, R+F+1) in the frame, and the fields of students and teachers.
 
-    outside: whether to draw its length outside the frame as well, which follows the coordinates of a level.
+    longer: factor of its noise. outside: whether to draw its length outside the frame as well, which follows the
+    coordinates of a level.
     """
     fixed, span, residual, width, rest, root = frame
     B, F, _ = fixed.shape
@@ -126,7 +129,7 @@ def _draw(sample_law, frame, c, z, outside, lam, nu, rng):  # pragma: no cover -
     nu[:] = 0.0
     for b in range(B):
         n = width[b]
-        noisy = root[c, b]
+        noisy = longer * root[c, b]
         for j in range(n):
             z[b, j] = noisy * rng.standard_normal()
         common = F if rest[b] > 0 else n
@@ -160,12 +163,12 @@ def _single(kernel, sample_law, frame, v, step, batch, size, rng, stop):  # prag
     z = np.empty((B, K + F + 1))
     keeps, pulls, keeps_readout, pulls_readout = step
     readout, labels, u, noise = v[0], sample_law.labels, sample_law.u, sample_law.noise
-    cumulative, means = sample_law.cumulative, sample_law.means
+    cumulative, tails, means = sample_law.cumulative, sample_law.tails, sample_law.means
     for s in range(len(pulls)):
         if stop[0]:
             return
         c = component(cumulative, means, rng)
-        _draw(sample_law, frame, c, z, True, lam, nu, rng)
+        _draw(sample_law, frame, c, stretch(tails, rng), z, True, lam, nu, rng)
         shift = noise * rng.standard_normal() if noise > 0.0 else 0.0
         kernel(lam, nu, labels[c], readout, u, shift, dlam, dv)
         keep, pull = keeps[s, 0, 0], pulls[s, 0] / size
@@ -234,14 +237,15 @@ def _batches(kernel, sample_law, frame, v, step, batch, size, rng, stop):  # pra
             if stop[0]:
                 return
             c = component(sample_law.cumulative, sample_law.means, rng)
-            _draw(sample_law, frame, c, z, False, lam, nu, rng)
+            longer = stretch(sample_law.tails, rng)
+            _draw(sample_law, frame, c, longer, z, False, lam, nu, rng)
             shift = sample_law.noise * rng.standard_normal() if sample_law.noise > 0.0 else 0.0
             kernel(lam, nu, sample_law.labels[c], v[0], sample_law.u, shift, dlam, dv)
             for k in range(K):
                 total_dv[k] += dv[k] / batch
                 for b in range(B):
                     for l in range(K):
-                        H[b, k, l] += frame.root[c, b] ** 2 * dlam[k] * dlam[l]
+                        H[b, k, l] += (longer * frame.root[c, b]) ** 2 * dlam[k] * dlam[l]
                     for j in range(frame.width[b]):
                         inside[b, k, j] += dlam[k] * z[b, j]
         keep, pull = step.keep[s], step.pull[s] / (size * batch)
@@ -314,8 +318,8 @@ class Chain:
         self.v = np.zeros((J, K))
         self.v[0] = start.v
         self.size = start.size
-        means = F - start.u.size
-        self.sample_law = SampleLaw(*problem.data.components.drawn, means, problem.label_noise, start.u)
+        means, data = F - start.u.size, problem.data
+        self.sample_law = SampleLaw(*data.drawn_components.drawn, data.tails, means, problem.label_noise, start.u)
         width = np.minimum(start.dimensions, R + F)
         rest = start.dimensions - width
         fixed, span, residual = np.zeros((B, F, R + F)), np.zeros((B, R, R + F)), np.zeros((B, R, R + K))
@@ -332,7 +336,7 @@ class Chain:
                 span[b, :K, :n] = rows[F:]
         # two functions, since a first answer waits for the one that it needs to be compiled
         self.take_steps = _single if self.update.batch == 1 and J == 1 else _batches
-        self.frame = Frame(fixed, span, residual, width, rest, problem.data.standard_deviations(start.eigenvalues))
+        self.frame = Frame(fixed, span, residual, width, rest, data.standard_deviations(start.eigenvalues))
         self.done = 0
 
     def copy_with(self, rng: np.random.Generator) -> Chain:

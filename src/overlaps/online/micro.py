@@ -1,13 +1,13 @@
 """Micro: the training run itself, with weights, at size N.
 
-    x = μ_c + √ω_c z,  λ = W x/√N,  ν = B x/√N,    r ← L r − p ⟨δ xᵀ⟩/√N
+    x = μ_c + √(s ω_c) z,  λ = W x/√N,  ν = B x/√N,    r ← L r − p ⟨δ xᵀ⟩/√N
 
 with the rows r = W, or W and velocities, and the matrices L, p of `overlaps.algorithms.update`; z is standard normal
-and, in a mixture, c drawn by the weights of the components (otherwise μ = 0). For `Samples` x is one of the
-rows, each equally likely, and the error is the mean over all. On a `HiddenManifold` x = f(u) is made of a block of
-latents C by one matrix product, U = C F/√D, and ν = B C/√D; the error is the Gaussian average for the fields that the
-weights have given each component. The inputs of `GaussianClasses` are drawn in blocks as well, x = μ_c + Σ_c^½ z, at
-a cost of N² each. How steps are taken: `overlaps.online.steps`.
+and, in a mixture, c drawn by the weights of the components (otherwise μ = 0); s = 1, but every sample of heavy tails
+draws its own. For `Samples` x is one of the rows, each equally likely, and the error is the mean over all. On a
+`HiddenManifold` x = f(u) is made of a block of latents C by one matrix product, U = C F/√D, and ν = B C/√D; the error
+is the Gaussian average for the fields that the weights have given each component. The inputs of `GaussianClasses` are
+drawn in blocks as well, x = μ_c + Σ_c^½ z, at a cost of N² each. How steps are taken: `overlaps.online.steps`.
 """
 
 from __future__ import annotations
@@ -94,10 +94,11 @@ class Weights:
         root = np.zeros((1, N))
         if rows is None and data.matrices is None:
             root = np.repeat(data.standard_deviations(start.eigenvalues), start.dimensions, axis=1)
-        cumulative, labels = data.components.drawn
+        cumulative, labels = data.drawn_components.drawn
         targets = problem.row_targets
         labels = labels if targets is None else targets  # of components, or of rows
-        self.sampler = Sampler(cumulative, labels, start.means, root, np.empty((0, N)) if rows is None else rows)
+        table = np.empty((0, N)) if rows is None else rows
+        self.sampler = Sampler(cumulative, labels, start.means, root, data.tails, table)
         read = slice(0 if problem.learns_rows else None)  # labels take the place of what a teacher says
         self.task = Target(start.teacher[read], start.u[read], problem.label_noise)
         self.value = None if rows is None else problem.value

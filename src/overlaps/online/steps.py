@@ -21,19 +21,20 @@ from numpy.typing import NDArray
 from ..compiled.functions import kept, loop
 from ..compiled.normals import BITS, draw_key, normals_from
 from ..compiled.symbols import njit
-from .draws import component, fill
+from .draws import component, fill, stretch
 
 Array = NDArray[np.float64]
 BLOCK = 32  # samples in a block
 
 
 class Sampler(NamedTuple):
-    """How inputs x (N,) are drawn: those of a component, μ_c + √ω_c z, or rows of a table.
+    """How inputs x (N,) are drawn: those of a component, μ_c + √(s ω_c) z, or rows of a table.
 
     cumulative, labels: (components,) cumulative weights and labels; of labelled rows the labels are those of the rows,
         (rows,).
     means: (components, N), or (0, N) where all are zero.
     root: (components, N) √ω_c of each coordinate.
+    tails: ν of the variance s = (ν − 2)/χ²_ν that each sample draws for itself, or zero for s = 1.
     rows: (rows, N) of a table, of which each is equally likely; (0, N) where inputs are Gaussian.
     """
 
@@ -41,6 +42,7 @@ class Sampler(NamedTuple):
     labels: NDArray[np.int64] | Array
     means: Array
     root: Array
+    tails: float
     rows: Array
 
 
@@ -127,6 +129,7 @@ def direct(kernel, sampler, task, W, v, step, batch, rng, stop):  # pragma: no c
             lam[:] = 0.0
             nu[:] = 0.0
             c = component(sampler.cumulative, P, rng)
+            longer = stretch(sampler.tails, rng)
             row = rng.integers(0, table) if table > 0 else 0
             key = draw_key(rng) if table == 0 else (BITS(0), BITS(0))
             for low in range(0, N, 1024):
@@ -137,7 +140,7 @@ def direct(kernel, sampler, task, W, v, step, batch, rng, stop):  # pragma: no c
                 else:
                     normals_from(low, key, x[0, low:high])
                     for i in range(low, high):
-                        x[0, i] *= sampler.root[c, i]
+                        x[0, i] *= longer * sampler.root[c, i]
                     if P > 0:
                         for i in range(low, high):
                             x[0, i] += sampler.means[c, i]
@@ -210,12 +213,13 @@ def blocked(kernel, sampler, task, W, v, step, batch, rng, stop):  # pragma: no 
         X = block[:S]
         for s in range(S):
             c = component(sampler.cumulative, P, rng)
+            longer = stretch(sampler.tails, rng)
             row = rng.integers(0, table) if table > 0 else 0
             drawn[s] = sampler.labels[row if labelled else c]
             if table > 0:
                 X[s] = sampler.rows[row]
             else:
-                fill(X[s], c, sampler.root, sampler.means, rng)
+                fill(X[s], c, longer, sampler.root, sampler.means, rng)
             if task.noise > 0.0:  # drawn here so that `direct` and `blocked` use the random numbers in one order
                 shifts[s] = task.noise * rng.standard_normal()
         G = np.dot(X, X.T)
@@ -256,7 +260,7 @@ def redraw(sampler, noise, rng, X, drawn):  # pragma: no cover - compiled
     for s in range(len(X)):
         c = component(sampler.cumulative, len(sampler.means), rng)
         drawn[s] = sampler.labels[c]
-        fill(X[s], c, sampler.root, sampler.means, rng)
+        fill(X[s], c, stretch(sampler.tails, rng), sampler.root, sampler.means, rng)
         if noise > 0.0:
             rng.standard_normal()
 

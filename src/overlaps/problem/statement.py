@@ -44,6 +44,7 @@ from ..network.activations import Activation, activation
 from ..network.architectures import Committee, Softmax
 from ..network.losses import CrossEntropy, Loss, OutputLoss, check_gradient, known_kinks, loss
 from .origin import largest_pull
+from .tails import check_noise
 
 ROLES: spec.Roles = {
     "data": tuple(sorted(MODELS, key=lambda kind: kind is not GaussianInputs)),  # the first is the usual one of a spec
@@ -119,6 +120,7 @@ class Problem:
             self._check_rows()
         self.algorithm.check_problem(self.data, self.student.train_readout)
         self._check_loss()
+        check_noise(self)
         self._warn_of_decay()
 
     def _check_rows(self) -> None:

@@ -73,10 +73,15 @@ class Batch:
             raise InputError(
                 f"samples: {samples} of {start.size} inputs each are {samples * start.size * 8e-9:.0f} GB; use fewer"
             )
-        weights, _, labels = data.components
+        weights, _, labels = data.drawn_components
         if data.matrices is not None:
             X, components = data.draw_inputs(rng, samples)
             return cls(X, labels[components], components)
+        if data.tails:
+            X = rng.standard_normal((samples, start.size))
+            X *= np.repeat(data.standard_deviations(data.eigenvalues)[0], data.dimensions(start.size))
+            X *= np.sqrt((data.tails - 2) / rng.chisquare(data.tails, samples))[:, None]
+            return cls(X, np.zeros(samples, np.int64))
         components = rng.choice(weights.size, samples, p=weights)
         X = rng.standard_normal((samples, start.size))
         X *= np.repeat(np.sqrt(data.component_eigenvalues), data.dimensions(start.size), axis=1)[components]

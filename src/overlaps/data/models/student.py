@@ -2,19 +2,20 @@
 
     x = √(s ω_b) z,    s = (ν − 2)/χ²_ν,    z standard normal
 
-is Student's t of ν degrees of freedom, with the covariance of the Gaussian, E s = 1. The law of s is taken at a finite
-number of values s_c with probabilities p_c, so that inputs are a mixture of components that have no means: nodes of
-Gauss and Laguerre for the law of 1/s weighted with s, which keep Σ p_c = Σ p_c s_c = 1 exactly. All scales take this
-mixture; its distance from the t law falls with the number of components.
+is Student's t of ν degrees of freedom, with the covariance of the Gaussian, E s = 1. Training and the overlap chain
+draw s for every sample. Theory takes it at a finite number of values s_c with probabilities p_c, as a mixture of
+components that have no means, by a rule of Gauss (see `overlaps.data.tail_rule`) that is exact for E s and, where there
+is one, E s² = (ν − 2)/(ν − 4); what it still changes is part of the stated accuracy. Full batches take this mixture at
+all scales, for their theory is given how many samples each component has.
 
 >>> from overlaps import StudentInputs
 >>> StudentInputs(degrees=6).components.variances.round(2).tolist()
-[7.07, 2.1, 0.99, 0.57, 0.37, 0.26, 0.19, 0.14, 0.11, 0.08, 0.07, 0.05]
+[155.93, 23.09, 8.01, 3.74, 2.04, 1.23, 0.79, 0.53, 0.36, 0.25, 0.18, 0.12]
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -23,18 +24,21 @@ from ...interface.checks import number, whole
 from ...interface.errors import InputError
 from ..inputs import Centred, Components, Levels
 from ..spectrum import Isotropic, PowerLaw, Spectrum
+from ..tail_rule import tail_rule
+
+MOST = 60  # values of the variance
 
 
 @dataclass(frozen=True)
 class StudentInputs(Levels, Centred):
-    """Inputs of Student's t law with a given covariance `spectrum`, as a mixture of variances.
+    """Inputs of Student's t law with a given covariance `spectrum`.
 
     Parameters
     ----------
     degrees: ν, above two, so that there is a covariance; tails are heavier the smaller it is.
     spectrum: eigenvalues of the covariance of the inputs.
-    values: number of variances that the mixture has. Some of them are rare, and full-batch training needs samples of
-        each: use few there.
+    values: number of variances at which theory takes the law, from three on. Some of them are rare, and full-batch
+        training needs samples of each: use few there.
     """
 
     degrees: float
@@ -44,20 +48,30 @@ class StudentInputs(Levels, Centred):
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "degrees", number("degrees", self.degrees, above=2))
-        object.__setattr__(self, "values", whole("values", self.values, least=2, most=30))
+        object.__setattr__(self, "values", whole("values", self.values, least=3, most=MOST))
         if self.degrees > 1e6:
             raise InputError(f"degrees: {self.degrees:g} make inputs Gaussian; use GaussianInputs")
 
     @cached_property
     def components(self) -> Components:  # type: ignore[override]
         """Weights and variances of the components, largest variance first, all with label 0."""
-        # half of χ², in a sample weighted with s; by Golub and Welsch, whose weights never overflow
-        power, k = self.degrees / 2 - 2, np.arange(self.values)
-        beside = np.sqrt(k[1:] * (k[1:] + power))
-        nodes, vectors = np.linalg.eigh(np.diag(2 * k + power + 1) + np.diag(beside, 1) + np.diag(beside, -1))
-        variances = (self.degrees - 2) / (2 * nodes)
-        probabilities = vectors[0] ** 2 / variances
-        return Components(probabilities / probabilities.sum(), variances, np.zeros(self.values, np.int64))
+        return Components(*tail_rule(self.degrees, self.values), np.zeros(self.values, np.int64))
+
+    @property
+    def tails(self) -> float:  # type: ignore[override]
+        """ν of the variance that each sample draws for itself."""
+        return self.degrees
+
+    @property
+    def drawn_components(self) -> Components:
+        """One: what differs between samples is the variance that each draws for itself."""
+        return Components(np.ones(1), np.ones(1), np.zeros(1, np.int64))
+
+    @property
+    def other_values(self) -> StudentInputs:
+        """The same inputs with half as many values again, or where these are too many with two thirds of them."""
+        more = self.values + (self.values + 1) // 2
+        return replace(self, values=more if more <= MOST else self.values - self.values // 3)
 
 
 def examples() -> tuple[StudentInputs, ...]:
@@ -66,4 +80,4 @@ def examples() -> tuple[StudentInputs, ...]:
 
 
 MODEL = StudentInputs
-REFUSED = ({"degrees": 2.0}, {"values": 1, "degrees": 5.0}, {"spectrum": 1.0, "degrees": 5.0})
+REFUSED = ({"degrees": 2.0}, {"values": 2, "degrees": 5.0}, {"spectrum": 1.0, "degrees": 5.0})
