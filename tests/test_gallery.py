@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -200,5 +201,13 @@ def test_the_gallery_of_the_documentation_says_what_it_leaves_out() -> None:
     records = {path.stem: json.loads(path.read_text()) for path in FOLDER.glob("*.json")}
     assert all("instead of" in each["left_out"] for each in records.values() if each["left_out"])
     assert not any(each["left_out"] for each in records.values() if not each["quick"])
+    page = (FOLDER / "index.md").read_text(encoding="utf-8")
+    for handle, each in papers.papers().items():
+        for figure in each.figures.values():
+            # what differs from print is a field of its own, which the table of sizes shows
+            assert not re.search(r"\breduced\b|runs where these are", figure.caption), figure.caption
+            (row,) = re.findall(rf"^\| {handle} {re.escape(figure.name)} \| (.*?) \|", page, re.MULTILINE)
+            assert ("*reduced*" in row) == bool(figure.reduced)
+    assert papers.paper("scaling").figures["fig6"].reduced and "*Reduced*: the left panel" in page
     whole = {f"scaling-fig{i}" for i in (4, *range(7, 15), 17, 18, 20)} | {"alignment-fig2"}
     assert {name for name, each in records.items() if each["quick"] and not each["left_out"]} <= whole

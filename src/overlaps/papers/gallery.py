@@ -190,7 +190,8 @@ def page(folder: Path) -> str:
         "Every figure of the papers as the software draws it, with the command that draws it and the recorded",
         "verdicts on the claims that it shows; [Papers](../papers.md) has the verdicts on all of them. `make gallery`",
         "draws those whose code has changed, at the sizes of their paper, and goes on where it was interrupted.",
-        "Figures that are marked *quick* have been drawn at reduced sizes so far, and say which.",
+        "Figures that are marked *quick* have been drawn at reduced sizes so far, and say which; those that are marked",
+        "*reduced* are drawn in full, with what is said in place of what the paper has.",
     ]
     for each in papers().values():
         count = Counter(claim.expected for claim in each.claims.values())
@@ -212,7 +213,7 @@ def _costs(folder: Path) -> Iterator[str]:
             if not record:
                 yield f"| {each.handle} {name} | not drawn yet | |"
                 continue
-            sizes = "*quick*" if record["quick"] and record["left_out"] else "the paper's, or those of its caption"
+            sizes = _sizes(each.figures[name], record)
             seconds = float(str(record["seconds"]))
             total[sizes] = total.get(sizes, 0.0) + seconds
             yield f"| {each.handle} {name} | {sizes} | {seconds:.1f} |"
@@ -220,6 +221,12 @@ def _costs(folder: Path) -> Iterator[str]:
         yield f"| all of them | {sizes} | {seconds:.1f} |"
     yield ""
     yield "Runs that figures of a paper share count for the first of them."
+
+
+def _sizes(figure: PaperFigure, record: dict[str, object]) -> str:
+    """At which sizes a figure is drawn, in a word or two."""
+    marks = ["*quick*"] * bool(record["quick"] and record["left_out"]) + ["*reduced*"] * bool(figure.reduced)
+    return ", ".join(marks) or "the paper's, or, where it gives none, those of the caption"
 
 
 def _section(paper: Paper, figure: PaperFigure, folder: Path) -> Iterator[str]:
@@ -236,6 +243,8 @@ def _section(paper: Paper, figure: PaperFigure, folder: Path) -> Iterator[str]:
         yield ""
         less = f", *quick*: {_plain(str(record['left_out']))}" if record["left_out"] else ""
         yield f"Drawn in {record['seconds']} s{less}."
+        if figure.reduced:
+            yield from ("", f"*Reduced*: {_plain(figure.reduced)}.")
     yield ""
     for claim in (paper.claims[name] for name in figure.claims):
         yield f"- **{claim.expected}**, `{claim.name}`: {_plain(claim.statement)}"

@@ -6,7 +6,8 @@ its modules registers
 - figures: ``@PAPER.figure("fig1", "caption", claims=("name",))`` on a function ``(quick) -> (matplotlib Figure,
   xarray.Dataset)``; with ``takes_data=True`` on a function ``(quick, data)`` that draws a user's data file, or a
   shipped set if it is None; `claims` are those that the figure shows; `limits` name keyword arguments of the function,
-  parameters of the paper by default, that may be set to other numbers,
+  parameters of the paper by default, that may be set to other numbers; `reduced` says what is drawn in place of what
+  the paper has, where not all of that can be drawn here,
 - claims: ``@PAPER.claim("name", where="eq. (3)", statement="...", expected="holds")`` on a function ``(quick) ->
   Measurement``; `where` is the place of the paper that is judged,
 - pins: ``@PAPER.pin("name", ..., number=0.5)`` on a function ``() -> number``, a formula as printed at given numbers: a
@@ -135,7 +136,10 @@ class Unclaimed:
 
 @dataclass(frozen=True)
 class PaperFigure:
-    """A figure with the paper's parameters, of which those in `limits` may be set between their least and most."""
+    """A figure with the paper's parameters, of which those in `limits` may be set between their least and most.
+
+    reduced: what is drawn in place of what the paper has, where not all of that can be drawn here, not quick either.
+    """
 
     name: str
     caption: str
@@ -143,6 +147,7 @@ class PaperFigure:
     claims: tuple[str, ...] = ()
     takes_data: bool = False
     limits: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    reduced: str = ""
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -207,16 +212,18 @@ class Paper:
         claims: tuple[str, ...] = (),
         takes_data: bool = False,
         limits: Mapping[str, tuple[float, float]] | None = None,
+        reduced: str = "",
     ) -> Callable[[Maker], Maker]:
         """Register a function ``(quick) -> (figure, data)``, or ``(quick, data)`` for one that draws a user's data.
 
         limits: least and most of keyword arguments of the function that may be set.
+        reduced: what is drawn in place of what the paper has, where not all of that can be drawn here.
         """
 
         def register(make: Maker) -> Maker:
             if name in self.figures:
                 raise InputError(f"figure: {self.handle} has {name!r} already")
-            self.figures[name] = PaperFigure(name, caption, make, claims, takes_data, dict(limits or {}))
+            self.figures[name] = PaperFigure(name, caption, make, claims, takes_data, dict(limits or {}), reduced)
             return make
 
         return register

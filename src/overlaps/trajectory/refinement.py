@@ -111,11 +111,8 @@ def told_apart(one: float, other: float) -> tuple[str, str]:
     >>> told_apart(0.1033, 0.1), told_apart(0.25, 0.1)
     (('1.03e-01', '1.00e-01'), ('2.5e-01', '1.0e-01'))
     """
-    for digits in range(1, 17):
-        words = f"{one:.{digits}e}", f"{other:.{digits}e}"
-        if words[0] != words[1]:
-            break
-    return words
+    digits = next((n for n in range(1, 17) if f"{one:.{n}e}" != f"{other:.{n}e}"), 17)
+    return f"{one:.{digits}e}", f"{other:.{digits}e}"
 
 
 def refined(attempts: Iterator[Stated], goal: Goal, budget: Budget) -> Trajectory:

@@ -18,6 +18,11 @@ from .paper import PAPER
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+REDUCED = (
+    "residual networks of three stages, trained on digits from random weights, in place of ResNets on CARS196 and "
+    "CUB200; `--data` names a folder of other images"
+)
+
 
 def spoken(quick: bool, chosen: Training, full: Training, names: list[str]) -> str:
     """What a figure or table is made with, and what a quick one leaves out."""
@@ -38,6 +43,7 @@ def spoken(quick: bool, chosen: Training, full: Training, names: list[str]) -> s
     "Kendall's W of |β·μ|, alignment and elasticity of five unseen classes against epochs (setup 3), for each set "
     "trained on; a folder of image classes, or the digits",
     claims=("setup-3",),
+    reduced=REDUCED,
     takes_data=True,
 )
 def fig4(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
@@ -119,6 +125,7 @@ def shown(rows: list[list[str]], columns: list[str], labels: list[str]) -> Figur
     "correlation of Recall@1 and alignment over unseen classes with its combined p-value, and both at the end of "
     "training (setup 4); a folder of image classes, or the digits",
     claims=("setup-4",),
+    reduced=REDUCED,
     takes_data=True,
 )
 def table1(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
@@ -154,6 +161,7 @@ def by_seed(quick: bool, data: Path | None, number: int) -> tuple[Figure, xr.Dat
     "table3",
     "setup 4 run by run: CARS196 from its folder, any image classes, or the digits",
     claims=("setup-4",),
+    reduced=REDUCED,
     takes_data=True,
 )
 def table3(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
@@ -166,6 +174,7 @@ def table3(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     "setup 4 run by run: CUB200 from its folder, or any second set of image classes; without a folder there are the "
     "digits alone, whose runs are in table 3, and only their mean is shown",
     claims=("setup-4",),
+    reduced=REDUCED,
     takes_data=True,
 )
 def table4(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:

@@ -72,3 +72,21 @@ def first_degree_that_is_not_exact() -> float:
 def hermite() -> float:
     """He_3(x) = x^3 - 3 x."""
     return float(printed.hermite(3, np.array(1.5)))
+
+
+@PAPER.pin("eqs-69-70", number=0.0709040625)
+def sphere_of_two() -> float:
+    """E (w.mu)^4 (w Sigma w)^3 on the circle, against a mean over its angle."""
+    return ov.giant_step.sphere_moment(4, 3, [0.5, -0.3], [[1.0, 0.4], [0.4, 2.0]])
+
+
+@PAPER.pin("theorem-H.10", number=0.343)
+def hermite_of_unit_variance() -> float:
+    """E H_3 of a normal variable of variance one and mean .7 is .7^3."""
+    return float(ov.giant_step.hermite_mean(3, 0.7, 1.0))
+
+
+@PAPER.pin("windows", number=0.5)
+def centred_unit() -> float:
+    """The first two Hermite coefficients of a centred ReLU unit, of which that of its mean is zero."""
+    return float(ov.giant_step.hermite_coefficients(ov.giant_step.centred("relu"), 1).c.sum())

@@ -113,3 +113,10 @@ def lemma32() -> float:
 @PAPER.pin("lemmas-3.1-3.3", number=0.016061162)
 def lemma33_corrected() -> float:
     return float(np.sum(SHAPE * printed.lemma33(nodes(), X, MEANS, 2.0, 0, 2)))
+
+
+@PAPER.pin("energy", number=1.591035)
+def softmax_minimum() -> float:
+    """Of the energy for unequal means and weights, which a minimiser that knows of the energy alone finds too."""
+    gram = [[1.0, 0.1, 0.2], [0.1, 1.2, 0.0], [0.2, 0.0, 0.9]]
+    return float(np.sum(SHAPE[:3, :3] * ov.laws.softmax_fixed_point(gram, WEIGHTS, 0.05)).round(6))

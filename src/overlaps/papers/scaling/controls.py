@@ -111,6 +111,16 @@ def eq17(patch: Patch) -> None:
     patch(ov.laws, "decay_rates", lambda right, problem: 1.1 * right(problem))
 
 
+@PAPER.control("eqs-94-121-122", "rates larger by a tenth")
+def eqs94_121_122(patch: Patch) -> None:
+    patch(printed, "eq17_rates", lambda right, *args: tuple(1.1 * x for x in right(*args)))
+
+
+@PAPER.control("eqs-94-121-122", "(121) with s counted 1.1 times")
+def eq121(patch: Patch) -> None:
+    patch(printed, "eq121", lambda right, units, r, s, q, c: right(units, r, 1.1 * s, q, c))
+
+
 @PAPER.control("escape-time", "(15) with 3 for M + 1")
 def escape_time(patch: Patch) -> None:
     def wrong(right, M, rate, first, second):

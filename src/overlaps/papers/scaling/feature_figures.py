@@ -104,7 +104,13 @@ def _real(ax: Axes, quick: bool, data: Path | None) -> xr.Dataset:
     return xr.Dataset(values, {"real_trained": trained, "real_time": times}, {"data": f"{name}; {spectrum.source}"})
 
 
-@PAPER.figure("fig14", "spectrum of a data set against a power law", claims=("data-spectrum",), takes_data=True)
+@PAPER.figure(
+    "fig14",
+    "spectrum of a data set against a power law",
+    claims=("data-spectrum",),
+    takes_data=True,
+    reduced="digits in place of CIFAR-5m, unless `--data` names another set",
+)
 def fig14(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     """Eigenvalues of the covariance, and a power law of as many levels with the fitted exponent."""
     samples, name = _samples(data)

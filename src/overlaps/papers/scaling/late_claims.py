@@ -122,3 +122,60 @@ def eq17(quick: bool) -> Measurement:
     worst = max(b for _, b in late.values())
     ok = verdict(as_printed, corrected, 1e-3) if worst < 0.05 else "fails"
     return Measurement(ok, as_printed, corrected, note)
+
+
+def near_perfect(units: int) -> tuple[Array, Array, Array]:
+    """λ_k of L = 3, β = 1, times and error of the solved equations: students apart from teachers by 10⁻⁶ in all levels.
+
+    They are apart in directions that no teacher has, so that all of the error is of first order in the overlaps.
+    """
+    problem, same = committee(3, 1.0, 0.25, students=units, teachers=units, first_order=True), np.eye(units)
+    own, cross = (1e-6 * np.array(x)[:, None, None] for x in ([1.0, 0.5, 0.7], [0.3, -0.1, 0.2]))
+    phi = problem.data.fractions[:, None, None]
+    apart = own * same + cross * (1 - same)
+    start = ov.Start.from_overlaps(problem, Q=phi * (same + apart), R=phi * same, T=phi * same)
+    eigenvalues = problem.data.eigenvalues
+    times = np.linspace(0, 3 / (printed.eq17_rates(units, 0.25)[0] * np.median(eigenvalues)), 61)
+    return eigenvalues, times, ov.solve(problem, start, times).data["error"].values[0]
+
+
+def left_over(eigenvalues: Array, times: Array, error: Array, rates: tuple[float, float]) -> float:
+    """Largest relative deviation of the nearest sum of exponentials with these rates times each eigenvalue."""
+    terms = np.exp(-np.multiply.outer(times, np.multiply.outer(rates, eigenvalues).ravel())) / error[:, None]
+    weights = np.linalg.lstsq(terms, np.ones(times.size), rcond=None)[0]
+    return float(np.abs(terms @ weights - 1).max())
+
+
+@PAPER.claim(
+    "eqs-94-121-122",
+    where="eqs. (94), (121) and (122)",
+    statement="the error is (94), and to first order (121) in r, s, q and c, from which two of four groups of "
+    "eigenvectors cancel, so that it is the sum (122) over levels of exponentials with rates a (2 -+ sqrt 3) l_k "
+    "alone; corrected: for M > 2 the fast rate is a (2 + sqrt 3 (M-1)) l_k",
+    expected="holds corrected",
+)
+def eqs94_121_122(quick: bool) -> Measurement:
+    """What sums (122) leave of the error of solved equations near the teacher, M = 2 and 3, L = 3; slopes of (94)."""
+    a = [printed.eq17_rates(M, 0.25) for M in (2, 3)]
+    fast = a[1][0] * (2 + 2 * np.sqrt(3)) / (2 - np.sqrt(3))
+    runs = [near_perfect(M) for M in (2, 3)]
+    two, wrong = (left_over(*run, rates) for run, rates in zip(runs, a, strict=True))
+    right = left_over(*runs[1], (a[1][0], fast))
+    problem = committee(1, 1.0, 0.25, students=3, teachers=3)
+    start = ov.draw(problem, 50, seed=3, scale=0.5)
+    found = ov.solve(problem, start, [0.0]).data["error"].item()
+    slopes = max(deviation(printed.eq121(3, *at), _slope(3, *at)) for at in np.eye(4))
+    exact = max(deviation(printed.eq94(start.Q[0], start.R[0], start.T[0]), found), slopes)
+    judged = verdict(wrong, right, 1e-3) if max(two, exact) < 1e-3 else "fails"
+    note = (
+        f"M = 3 as printed; corrected {right:.1g}; M = 2 {two:.1g}; (94), and its slopes from (121), off by {exact:.1g}"
+    )
+    return Measurement(judged, wrong, right, note)
+
+
+def _slope(units: int, r: float, s: float, q: float, c: float) -> float:
+    """Slope of (94) at the teacher, along these changes of overlaps, by central differences."""
+    same, step = np.eye(units), 1e-5
+    Q, R = q * same + c * (1 - same), r * same + s * (1 - same)
+    above, below = (printed.eq94(same + h * Q, same + h * R, same) for h in (step, -step))
+    return (above - below) / (2 * step)

@@ -47,10 +47,10 @@ def from_then_on(result: ov.Trajectory, begin: float) -> tuple[Array, dict[str, 
 
 @PAPER.figure(
     "fig6",
-    "late decay of erf students: power laws, and the closed form for L = 9; the left panel is reduced: in print it is "
-    "SGD with K = M = 40 and η = .01, of which ten starts for each β take hours, here it is the equation of motion of "
-    "K = M = 2 students that have specialised, at η = .25",
+    "late decay of erf students: power laws, and the closed form for L = 9",
     claims=("time-exponent-erf", "eq17"),
+    reduced="the left panel is the equation of motion of K = M = 2 students that have specialised, at η = .25, in "
+    "place of SGD with K = M = 40 and η = .01, of which ten starts for each β take hours",
 )
 def figure6(quick: bool) -> tuple[Figure, xr.Dataset]:
     """Left: the equation of motion, K = M = 2, η = .25, L = 512. Right: K = M = 2, η = .25, β = 1, L = 9."""

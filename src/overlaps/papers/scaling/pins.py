@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 import overlaps as ov
@@ -81,6 +83,18 @@ def eq115() -> float:
 @PAPER.pin("eq17", number=1.1513113)
 def eq17() -> float:
     return printed.eq17_rates(3, 0.25)[0] + 10 * printed.eq17_rates(3, 0.25)[1]
+
+
+@PAPER.pin("eqs-94-121-122", number=0.18788618)
+def eq94() -> float:
+    students = np.array([[1.2, 0.3, 0.1], [0.3, 0.9, -0.2], [0.1, -0.2, 1.5]])
+    overlaps = 0.4 * students + np.diag([0.1, 0.2, 0.3]) + 0.1 * np.triu(students, 1)
+    return printed.eq94(students, overlaps, students[::-1, ::-1])
+
+
+@PAPER.pin("eqs-94-121-122", number=0.12305941)
+def eq121() -> float:
+    return printed.eq121(3, 0.1, 0.2, 0.35, 0.7)
 
 
 @PAPER.pin("eq74-worst-case", number=0.096049432)
@@ -275,3 +289,37 @@ def eq84() -> float:
     rest = np.array([0.3, -0.7]), np.array([1.1, 0.4])
     learnt = np.array([0.2, -0.5]), np.array([0.9, 0.6])
     return float(printed.eq84(COVARIANCE, learnt, rest, 0.8) @ [1.0, 2.0])
+
+
+@PAPER.pin("fig2-stability", number=18.463431)
+def critical_rates() -> float:
+    """At infinite size 2 over the variance of the inputs, here 1.5; at N = 50 by the root of its condition."""
+    return ov.laws.critical_rate(ov.Spectrum([3.0, 1.0, 0.5])) + 10 * ov.laws.critical_rate(SPECTRUM, 50)
+
+
+@PAPER.pin("finite-rate", number=2.3178461)
+def many_times() -> float:
+    """The modes at 40 times, against the contour of `linear_error`."""
+    return float(ov.laws.linear_modes(SPECTRUM, 0.4, distance=1.3)(np.linspace(0, 20, 40)).sum())
+
+
+@PAPER.pin("eq17", number=4.3925991e-05)
+def curvature_at_teachers() -> float:
+    """Of second order in what students and unequal teachers differ by, as the exact error is there."""
+    problem = committee(3, 0.6, 0.2, students=3, teachers=3, first_order=True)
+    apart = np.array([[0.03, 0.01, -0.02], [0.015, 0.05, 0.02], [-0.03, 0.005, 0.04]])
+    Q = TEACHERS + apart + apart.T + 0.7 * apart @ apart.T
+    return float(ov.laws.near_error(problem, Q, TEACHERS + apart, TEACHERS))
+
+
+@PAPER.pin("eq17", number=4.3449299)
+def inputs_of_other_variance() -> float:
+    """The slow and ten times the fast rate of typical teachers of length 1.5, η = .25, M = 2, at eigenvalue 3."""
+    problem = replace(committee(3, 0.6, 0.25, students=2, teachers=2), data=ov.GaussianInputs(ov.Spectrum([3, 1, 0.5])))
+    return float(ov.laws.decay_rates(problem)[0] @ [1.0, 10.0])
+
+
+@PAPER.pin("feature-exponent", number=0.51390806)
+def floor_at_a_rate() -> float:
+    """κ with Σ φ ω/(ω + κ) = .4, and with the noise that the unread inputs of variance 1.5 are at rate .3."""
+    return ov.laws.random_basis_floor(ov.Spectrum([3.0, 1.0, 0.5]), 0.4, rate=0.3, distance=1.3)

@@ -116,6 +116,21 @@ def eq17_rates(units: int, rate: float) -> tuple[float, float]:
     return a * (2 - np.sqrt(3)), a * (2 + np.sqrt(3))
 
 
+def eq94(Q: ArrayLike, R: ArrayLike, T: ArrayLike) -> float:
+    """(94), the error of erf units, from Q, R and T, each (M, M)."""
+    Q, R, T = (np.asarray(x, dtype=float) for x in (Q, R, T))
+    student, teacher = np.sqrt(1 + np.diag(Q)), np.sqrt(1 + np.diag(T))
+    total = np.arcsin(Q / np.multiply.outer(student, student)).sum()
+    total += np.arcsin(T / np.multiply.outer(teacher, teacher)).sum()
+    return float((total - 2 * np.arcsin(R / np.multiply.outer(student, teacher)).sum()) / (len(T) * np.pi))
+
+
+def eq121(units: int, r: float, s: float, q: float, c: float) -> float:
+    """(121), the error to first order in what overlaps of first order differ by from the teacher's."""
+    root, others = np.sqrt(3), units - 1
+    return float((2 * root * q - 4 * root * r + 3 * others * c - 6 * others * s) / (6 * np.pi))
+
+
 def eq15(units: int, rate: float, first: tuple[float, float], second: tuple[float, float]) -> float:
     """(15), the escape time; first and second: (T, D) of order one and two, D the sum of a row's other entries."""
     M, (T, D), (T2, D2) = units, first, second
