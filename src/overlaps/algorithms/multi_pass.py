@@ -4,7 +4,8 @@
 
 is a step of `OnlineSGD` whose population is the training set. Time is steps per input dimension, as there; an epoch is
 n samples, so that time t with batches of b is b N t/n epochs. The rows are the first n of all rows of a data set after
-a shuffle of a given seed; those that are left test what was learned.
+a shuffle of a given seed; those that are left test what was learned. Labels that are classes have their shares in both
+(`overlaps.data.splits`).
 
 >>> from overlaps import MultiPass
 >>> MultiPass(rate=0.1, samples=1000, batch=4).epochs(5.0, size=50)

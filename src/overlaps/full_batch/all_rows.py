@@ -156,7 +156,7 @@ def _rows(problem: Problem, start: Start) -> SplitRows:
             f"ratio: {algorithm.ratio:g} asks for {m} of {len(data.rows)} rows, which leaves none to test on; use a "
             f"ratio above {data.size / len(data.rows):.3g}"
         )
-    return first_rows(problem, m, 0)
+    return first_rows(problem, m, 0, False)
 
 
 def _descend(

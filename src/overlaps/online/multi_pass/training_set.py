@@ -72,14 +72,15 @@ class SplitRows:
 def training_set(problem: Problem) -> SplitRows:
     """The training set of a problem with labelled rows and `MultiPass`."""
     algorithm: Any = problem.algorithm
-    return first_rows(problem, algorithm.samples, algorithm.shuffle)
+    return first_rows(problem, algorithm.samples, algorithm.shuffle, True)
 
 
 @lru_cache(maxsize=4)
-def first_rows(problem: Problem, samples: int, shuffle: int) -> SplitRows:
+def first_rows(problem: Problem, samples: int, shuffle: int, shares: bool) -> SplitRows:
     """The first rows of labelled data after a shuffle of a seed, as a training set; the others are tested on.
 
-    Labels that are classes have the same share in both.
+    shares: whether labels that are classes have the same share in both; a set of Gaussian samples to compare with has
+    their numbers at random.
     """
     data: Any = problem.data
     rows, targets = data.rows, problem.row_targets
@@ -89,7 +90,7 @@ def first_rows(problem: Problem, samples: int, shuffle: int) -> SplitRows:
             f"samples: {samples} of {len(rows)} rows leave none to test on; train on fewer, for instance "
             f"samples={max(2, int(0.8 * len(rows)))}"
         )
-    classes = data.labels.numbers if data.classes else None
+    classes = data.labels.numbers if data.classes and shares else None
     order = shuffled(np.random.default_rng(shuffle), len(rows), classes)
     inside, outside = np.sort(order[:samples]), np.sort(order[samples:])
     if np.ptp(targets[inside]) == 0:
