@@ -76,7 +76,7 @@ def test_damaged_files(tmp_path: Path) -> None:
         (lambda: ov.logtimes(1, 2, "a"), "other"),
         (lambda: ov.OnlineSGD(-1), "unnamed"),
         (lambda: ov.logtimes(1, 2, 3), "answered"),
-        (lambda: np.zeros(1 << 60), "memory"),
+        (lambda: np.zeros(1 << 55), "memory"),
     ],
 )
 def test_what_is_wrong_is_counted_as_such(call: Callable[[], Any], kind: str) -> None:

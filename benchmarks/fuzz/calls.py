@@ -41,6 +41,7 @@ RELATED = {
     "rates": {"over"},
     "text": {"spec"},
     "what": {"A", "vector"},
+    "y": {"variable"},
     "which": {"activation"},
 }
 
