@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import inspect
 import sys
 import time
@@ -72,13 +73,16 @@ def test_damaged_files(tmp_path: Path) -> None:
         (lambda: sum(1 for _ in iter(int, 1)), "hangs"),
         (lambda: time.sleep(60), "hangs"),
         (lambda: ov.logtimes(1, 0, 3), "refused"),
+        (lambda: ov.logtimes(1, 2, "a"), "other"),
+        (lambda: ov.OnlineSGD(-1), "unnamed"),
         (lambda: ov.logtimes(1, 2, 3), "answered"),
+        (lambda: np.zeros(1 << 55), "memory"),
     ],
 )
 def test_what_is_wrong_is_counted_as_such(call: Callable[[], Any], kind: str) -> None:
     found = Found()
-    judged(found, "call", call, "", seconds=0.2)
-    assert found.count == {kind: 1} and bool(found.wrong) == (kind in ("tracebacks", "NaN", "hangs"))
+    judged(found, "call", call, "", seconds=0.2, replaced=["last"], others=["count"])
+    assert found.count == {kind: 1} and bool(found.wrong) == (kind in ("unnamed", "tracebacks", "NaN", "hangs"))
 
 
 # --- cases that were wrong -------------------------------------------------------------------------------------------
@@ -113,6 +117,12 @@ MASKED = np.ma.masked_array([1.0, 2.0], [False, True])
         (lambda: ov.Samples(np.eye(2), [[1.0, 2.0], [3.0]]), "y"),
         (lambda: ov.deep.Residual(4, 0.5), "widths"),  # type: ignore[arg-type]
         (lambda: ov.deep.read_folder("λ" * 300), "path"),
+        (lambda: ov.HiddenManifold(latent_dim=3, features=datetime.timedelta(1)), "features"),  # type: ignore[arg-type]
+        (lambda: ov.Activation("mine", np.tanh, 0.5), "derivative"),  # type: ignore[arg-type]
+        (lambda: ov.forecast(datetime.timedelta(1)), "data"),  # type: ignore[call-overload]
+        (lambda: ov.gaussian_equivalent(0.5), "f"),  # type: ignore[arg-type]
+        (lambda: ov.giant_step.scaled([1.0], [1.0]), "direction"),
+        (lambda: ov.spectra.SymmetricOperator.from_matrix([1.0], "mine"), "matrix"),
         (lambda: ov.spectra.stop_time(ov.train(P, START, TIMES, progress=False), "a"), "trajectory"),  # type: ignore[arg-type]
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -165,3 +167,18 @@ def test_schedules_are_values_of_a_sweep(tmp_path: Path, monkeypatch: pytest.Mon
     assert code == 0 and "done: 2" in told, err
     labels = xr.open_dataset(tmp_path / "out" / "sweep.nc", engine="h5netcdf")["rate"].values.tolist()
     assert labels[0] == "0.5" and labels[1].startswith("Cosine(rate=0.5")
+
+
+def test_everything_is_written_where_nobody_reads_on(tmp_path: Path) -> None:
+    """As with `| head -1`: the reader of standard output goes after one line."""
+    (tmp_path / "spec.toml").write_text(SPEC + SWEEP)
+    words = ["sweep", str(tmp_path / "spec.toml"), "--out", str(tmp_path / "out"), "--workers", "1"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    swept = subprocess.Popen([sys.executable, "-m", "overlaps", *words], **pipes)
+    assert swept.stdout is not None and swept.stderr is not None
+    assert swept.stdout.readline() == "24 cells, 24 to compute\n"
+    swept.stdout.close()
+    told = swept.stderr.read()
+    swept.stderr.close()
+    assert swept.wait() == 0 and "Error" not in told, told
+    assert {"spec.toml", "summary.txt", "sweep.nc", "sweep.png"} <= {path.name for path in (tmp_path / "out").iterdir()}

@@ -293,8 +293,8 @@ def test_slow_cells_after_fast_ones_are_handed_out_one_by_one(monkeypatch: pytes
     assert all(after <= 2 * max(sizes[:i]) for i, after in enumerate(sizes) if i)
 
 
-def about_a_worker(job: list[int]) -> tuple[list[int], int | None, int]:
-    """A job of a worker: threads of its linear algebra and of its runs, and functions that it had to compile."""
+def about_a_worker(job: list[int]) -> tuple[list[int], int | None, int, set[str]]:
+    """A job of a worker: threads of its linear algebra and of its runs, functions that it compiled, its modules."""
     from numba.core import event
     from threadpoolctl import threadpool_info
 
@@ -310,14 +310,16 @@ def about_a_worker(job: list[int]) -> tuple[list[int], int | None, int]:
 
     with event.install_listener("numba:compile", Compiled()):
         ov.sample(PROBLEM, ov.draw(PROBLEM, 40), [0.0, 1.0], 2, 0, progress=False)
-    return [each["num_threads"] for each in threadpool_info()], independent_runs.THREADS, len(compiled)
+    threads = [each["num_threads"] for each in threadpool_info()]
+    return threads, independent_runs.THREADS, len(compiled), set(sys.modules)
 
 
 def test_workers_keep_to_one_core_and_compile_nothing_anew() -> None:
     ov.sample(PROBLEM, ov.draw(PROBLEM, 40), [0.0, 1.0], 2, 0, progress=False)
     found = [result for _, result in in_turn([[1], [2]], about_a_worker, Processes(2))]
     assert len(found) == 2
-    for libraries, threads, compiled in found:
+    for libraries, threads, compiled, loaded in found:
+        assert "xarray" in loaded and not loaded & {"dask", "overlaps.plan.optimise"}
         assert libraries and set(libraries) == {1} and threads == 1
         assert compiled == 0
 

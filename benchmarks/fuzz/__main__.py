@@ -18,14 +18,25 @@ from .specs import fuzz_specs
 FULL = {"calls": 10_000, "specs": 100_000, "flips": 500}
 
 
-HEAD = "| what | inputs | answered | refused by name | tracebacks | hangs over 10 s | NaN |\n" + "|---" * 7 + "|\n"
+COLUMNS = {
+    "answered": "answered",
+    "refused": "refused by its name",
+    "other": "by that of another argument",
+    "numerical": "`NumericalError`",
+    "memory": "`MemoryError`",
+    "unnamed": "refused without a name",
+    "tracebacks": "tracebacks",
+    "hangs": "hangs over 10 s",
+    "NaN": "NaN",
+}
+HEAD = f"| what | inputs | {' | '.join(COLUMNS.values())} |\n" + "|---" * (2 + len(COLUMNS)) + "|\n"
 
 
 def table(results: dict[str, Found], names: Iterable[str], before: str = "") -> str:
     """The counts of all names in their order; those that were not asked for now are as they were before."""
     rows = {line.split("|")[1].strip(): line for line in before.splitlines() if line.startswith("| ")}
     for name, found in results.items():
-        numbers = [found.calls, *(found.count[k] for k in ("answered", "refused", "tracebacks", "hangs", "NaN"))]
+        numbers = [found.calls, *(found.count[kind] for kind in COLUMNS)]
         rows[name] = f"| {name} | {' | '.join(f'{n:,}' for n in numbers)} |"
     return HEAD + "".join(f"{rows[name]}\n" for name in names if name in rows)
 

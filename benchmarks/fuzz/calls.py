@@ -27,6 +27,25 @@ WORK = {
 }
 
 
+# what an argument is, where refusals call it so
+RELATED = {
+    "A": {"matrix"},
+    "function": {"activation"},
+    "derivative": {"activation"},
+    "kinks": {"activation"},
+    "g": {"activation"},
+    "handle": {"paper"},
+    "name": {"variable"},
+    "names": {"class"},
+    "path": {"load"},
+    "rates": {"over"},
+    "text": {"spec"},
+    "what": {"A", "vector"},
+    "y": {"variable"},
+    "which": {"activation"},
+}
+
+
 def fuzz_calls(family: dict[str, Case], calls: int, seed: int = 0) -> Found:
     """Calls of all functions of a family, in turn, with arguments replaced."""
     rng, found, pool = np.random.default_rng(seed), Found(), hostile()
@@ -49,7 +68,9 @@ def fuzz_calls(family: dict[str, Case], calls: int, seed: int = 0) -> Found:
                 near = iter([1.0, 2.0]) if hasattr(value, "__next__") else value
             changed[str(which)] = near
         words = ", ".join(f"{k}={_short(v)}" for k, v in changed.items() if v is not arguments[k])
-        judged(found, name, lambda f=function, c=changed: f(**c), words)
+        replaced = {k for k, v in changed.items() if v is not arguments[k]}
+        stands_for = {each for k in replaced for each in RELATED.get(k, ())}
+        judged(found, name, lambda f=function, c=changed: f(**c), words, replaced=replaced | stands_for, others=changed)
         _close_pictures()
     return found
 

@@ -37,5 +37,5 @@ def fuzz_files(count: int, seed: int = 0) -> Found:
                 if not ov.load(path).data.identical(data):
                     raise AssertionError("other numbers in silence")
 
-            judged(found, "load", same, f"{path.suffix} {'flip' if i % 5 else 'cut'} at {place}")
+            judged(found, "load", same, f"{path.suffix} {'flip' if i % 5 else 'cut'} at {place}", replaced=["load"])
     return found

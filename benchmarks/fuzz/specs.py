@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 import overlaps as ov
-from overlaps.cli.experiment import Experiment
+from overlaps.cli.experiment import Experiment, Plan
 from overlaps.interface import spec
 from overlaps.problem.statement import ROLES
 
@@ -85,9 +85,15 @@ def spec_text(rng: np.random.Generator) -> str:
     return text
 
 
+def known_fields() -> set[str]:
+    """Names of all tables and fields of a spec."""
+    kinds = [kind for role in ROLES.values() for kind in role] + [ov.Problem, Experiment, Plan]
+    return {*ROLES, "spec", *(f.name for kind in kinds for f in fields(kind))}
+
+
 def fuzz_specs(count: int, seed: int = 0) -> Found:
-    rng, found = np.random.default_rng(seed), Found()
+    rng, found, names = np.random.default_rng(seed), Found(), known_fields()
     for _ in range(count):
         text = spec_text(rng)
-        judged(found, "check", lambda text=text: Experiment.from_toml(text).describe(), text[-300:])
+        judged(found, "check", lambda text=text: Experiment.from_toml(text).describe(), text[-300:], replaced=names)
     return found

@@ -159,10 +159,12 @@ BUILT_IN: dict[str, Nonlinearity] = {
 }
 
 
-def nonlinearity(which: str | Callable[..., Any] | Activation | Nonlinearity) -> Nonlinearity:
+def nonlinearity(
+    which: str | Callable[..., Any] | Activation | Nonlinearity, name: str = "nonlinearity"
+) -> Nonlinearity:
     """The nonlinearity of that name (``"sign"``, or an activation), of an activation, or of a function of one number.
 
-    As for activations, ``"linear"`` is u itself and ``"erf"`` is erf(u/√2).
+    As for activations, ``"linear"`` is u itself and ``"erf"`` is erf(u/√2). name: of the argument, to refuse it.
     """
     if isinstance(which, Nonlinearity):
         return which
@@ -171,10 +173,10 @@ def nonlinearity(which: str | Callable[..., Any] | Activation | Nonlinearity) ->
         return BUILT_IN[which.name] if known else Nonlinearity(which.name, which.function, which.kinks)
     if isinstance(which, str):
         if which not in BUILT_IN:
-            raise unknown("nonlinearity", which, BUILT_IN)
+            raise unknown(name, which, BUILT_IN)
         return BUILT_IN[which]
     if not callable(which):
-        raise InputError(f"nonlinearity: expected a name, an activation or a function, got {shown(which)}")
+        raise InputError(f"{name}: expected a name, an activation or a function, got {shown(which)}")
     return Nonlinearity(getattr(which, "__name__", type(which).__name__), which)
 
 
@@ -225,7 +227,7 @@ class GaussianEquivalent:
 @checked
 def gaussian_equivalent(f: str | Callable[..., Any] | Activation | Nonlinearity) -> GaussianEquivalent:
     """The constants a, b, c of a nonlinearity: a name, an activation or a function of one number."""
-    f = nonlinearity(f)
+    f = nonlinearity(f, "f")
     a, b, c, error = (float(value) for value in moments(f, 0.0, 1.0))
     return GaussianEquivalent(a, b, c, error, f.name)
 
@@ -237,7 +239,7 @@ def moments(f: str | Callable[..., Any] | Activation | Nonlinearity, mean: Array
     ----------
     mean, sd: arrays that broadcast against each other, sd ≥ 0; results have their common shape.
     """
-    f = nonlinearity(f)
+    f = nonlinearity(f, "f")
     mean, sd = array("mean", mean, None), array("sd", sd, None)
     if np.any(sd < 0):
         raise InputError(f"sd: expected standard deviations of at least 0, got {sd.min():g}")

@@ -166,6 +166,8 @@ def scaled(direction: ArrayLike, scales: ArrayLike) -> list[UnseenClass]:
     direction: v, (d,), such as that of a `GiantStepSetting`; scales: e, (count,).
     """
     v = array("direction", direction, (None,))
+    if v.size < 4:
+        raise InputError(f"direction: expected at least 4 inputs, got {v.size}")
     return [UnseenClass(e * v, value=e) for e in array("scales", np.atleast_1d(scales), (None,)).tolist()]
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any, Literal, cast, overload
 
-from ..data import Samples
+from ..data import SPECTRA, Samples
 from ..interface.checks import checked
-from ..interface.errors import InputError, unknown
+from ..interface.errors import InputError, shown, unknown
 from ..laws.levels import AnySpectrum
 from ..network.architectures import Committee, Softmax
 from .class_forecast import ClassForecast, forecast_classes
@@ -109,6 +109,9 @@ def forecast(
             known = "square" if loss is None else str(loss)
             return forecast_classes(rows, known, student, samples, runs, 0 if seed is None else seed, progress)
         return forecast_rows(rows, samples, runs, 0 if seed is None else seed, progress)
+    if not isinstance(data, SPECTRA):
+        wanted = " or ".join(kind.__name__ for kind in (*SPECTRA, Samples))
+        raise InputError(f"data: expected {wanted}, got {shown(data)}")
     _refuse(of_rows, "is for labelled rows, Samples(X, y)")
     return forecast_spectrum(
         cast("AnySpectrum", data), 0.1 if rate is None else rate, 4 if units is None else units, size

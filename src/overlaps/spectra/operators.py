@@ -75,19 +75,21 @@ class SymmetricOperator:
     @checked
     def from_matrix(cls, matrix: ArrayLike, name: str = "matrix") -> SymmetricOperator:
         """The operator of a symmetric (n, n) array; one that is not symmetric is refused."""
-        A = array(name, matrix, (None, None))
+        where = name if name == "matrix" else f"matrix {name}"
+        A = array(where, matrix, (None, None))
         if A.shape[0] != A.shape[1] or not A.size:
-            raise InputError(f"{name}: expected a square matrix, got shape {A.shape}")
-        A = _symmetrised(A, name)
+            raise InputError(f"{where}: expected a square matrix, got shape {A.shape}")
+        A = _symmetrised(A, where)
         return cls(len(A), lambda V: A @ V, name, dense=A.copy)
 
     @classmethod
     @checked
     def from_factor(cls, factor: ArrayLike, name: str = "factor") -> SymmetricOperator:
         """FᵀF for F (samples, n), kept as `factor`; with rows g_s / √samples the mean of g_s g_sᵀ."""
-        F = array(name, factor, (None, None))
+        where = name if name == "factor" else f"factor {name}"
+        F = array(where, factor, (None, None))
         if not F.size:
-            raise InputError(f"{name}: expected at least one row and one column, got shape {F.shape}")
+            raise InputError(f"{where}: expected at least one row and one column, got shape {F.shape}")
         result = cls(F.shape[1], lambda V: F.T @ (F @ V), name, dense=lambda: F.T @ F)
         result.factor = F
         return result

@@ -124,6 +124,8 @@ class Images:
         if isinstance(names, str):
             raise InputError(f"names: expected a list of classes, got {shown(names)}; use [{names!r}]")
         names = listed("names", names, "classes")
+        if not names:
+            raise InputError("names: expected at least one class, got none")
         for name in names:
             if not isinstance(name, str) or name not in self.names:
                 raise unknown("class", name, self.names)

@@ -47,6 +47,9 @@ class Activation:
     def __post_init__(self) -> None:
         if not isinstance(self.name, str):
             raise InputError(f"name: expected text, got {shown(self.name)}")
+        for name, part in (("function", self.function), ("derivative", self.derivative)):
+            if not callable(part):
+                raise InputError(f"{name}: expected a function of one number, got {shown(part)}")
         object.__setattr__(self, "kinks", kinks(self.kinks))
         step = 1e-6
         for x in (-3.1, -1.7, -0.63, -0.21, 0.17, 0.58, 1.3, 2.9):
