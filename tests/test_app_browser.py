@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from browser import browsing, buttons, complaints, offers_no_upload, requests
 from overlaps.pages.app.hessian_course import Mixed
 from overlaps.pages.app.student_teacher import Explored, theory
 from page_server import ROOMS, drawn, serving, until
+from visitors import Visitor, values
 
 CURVE = f"[...({drawn('error')}[0]?.y || [])]"
 SCHEDULED = "(document.getElementById('scheduled').getClientRects().length > 0)"
@@ -30,6 +33,11 @@ for (const e of document.querySelectorAll(kinds)) {
   seen.push([getComputedStyle(e).color, getComputedStyle(under || document.body).backgroundColor, e.innerText]);
 }
 return seen;
+"""
+# Tables that do not fit, and pictures that the keyboard cannot move.
+CUT = """
+return [...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth)
+  .filter(e => e.querySelector('table') || e.tabIndex != 0).map(e => e.innerText.slice(0, 200));
 """
 UNNAMED = """
 return [...document.querySelectorAll('input, select, textarea, button')]
@@ -161,6 +169,34 @@ def test_what_is_refused_is_told(address: str, driver: Any) -> None:
     until(driver, "document.getElementById('notice')?.innerText == 'There is no such room.'")
 
 
+def test_ten_visitors_at_once_get_right_answers(address: str) -> None:
+    """Over HTTP, of the server as it is: theory at once where the machine gives it, and else from a process."""
+    states = [Explored(rate=0.3 + 0.1 * i, units=1 + i % 3, last=20.0, size=50, seed=i) for i in range(10)]
+    begin = threading.Barrier(len(states))
+
+    def visit(state: Explored) -> list[float]:
+        visitor, news, end = Visitor(address), None, time.monotonic() + 300
+        begin.wait()
+        for rate in (1.0, 1.1, state.rate):  # drags, and stays
+            chosen = Explored(**{**state.to_mapping(), "rate": rate}).to_mapping()
+            moved = {f"{name}_value": value for name, value in chosen.items()}
+            found = visitor.ask("error.figure", **moved)
+        while not (found.get("error") and found["error"]["figure"]["data"][0]["name"].startswith("macro")):
+            assert time.monotonic() < end
+            time.sleep(0.5)
+            wanted = {"explore_choice_data": state.to_mapping(), "visitor_data": f"visitor {state.seed}"}
+            told = visitor.ask("explore-news.data", **wanted, explore_news_data=news)
+            news = told.get("explore-news", {}).get("data", news)
+            found = visitor.ask("error.figure", **moved, explore_news_data=news)
+        assert found["explore-choice"]["data"] == state.to_mapping()
+        return values(found["error"]["figure"]["data"][0]["y"])
+
+    with ThreadPoolExecutor(len(states)) as pool:
+        shown = list(pool.map(visit, states))
+    for state, y in zip(states, shown, strict=True):
+        assert y == theory(state).data["error"].values[0, 1:].tolist()  # time 0 is not on the axis
+
+
 def test_links_files_and_downloads_restore_a_state(address: str, tmp_path: Path) -> None:
     with browsing() as driver:
         driver.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
@@ -195,6 +231,7 @@ def test_every_room_on_a_phone(address: str, dark: bool) -> None:
             width = driver.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
             assert width[0] <= width[1], f"{path} is wider than the window"
             assert driver.execute_script(UNNAMED) == []
+            assert driver.execute_script(CUT) == [], path
             for colour, paper, words in driver.execute_script(COLOURS):
                 assert contrast(hexadecimal(colour), hexadecimal(paper)) >= 4.5, (path, words, colour, paper)
         assert complaints(driver) == []

@@ -161,6 +161,8 @@ def test_a_browser_shows_it(name: str, folder: Path, request, monkeypatch, capsy
         assert not driver.execute_script("return document.querySelectorAll('main img').length")
         width = driver.execute_script("return [document.documentElement.scrollWidth, window.innerWidth]")
         assert width[0] <= width[1], "the page is wider than the window"
+        cut = "return [...document.querySelectorAll('.wide')].filter(e => e.scrollWidth > e.clientWidth).length"
+        assert not driver.execute_script(cut), "a table is wider than the window"
         assert name == "sweep" or not figures or offers_no_upload(driver)  # there are no buttons on a phone
         assert complaints(driver) == []
         assert requests(driver) == [path.as_uri()]

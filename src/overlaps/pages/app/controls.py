@@ -22,6 +22,11 @@ def aria(**attributes: str) -> Any:
     return {f"aria-{name}": value for name, value in attributes.items()}
 
 
+def data(**attributes: str) -> Any:
+    """What styles show of a part: ``data(column="…")`` is ``data-column``."""
+    return {f"data-{name}": value for name, value in attributes.items()}
+
+
 def slider(name: str, words: str, least: float, most: float, value: float, step: float | str) -> html.Div:
     """A slider under its label, which also says its value; arrow keys move it."""
     label = html.Label([words, html.Span(f"{value:g}", id=f"{name}-value", className="value")], htmlFor=name)
@@ -69,7 +74,12 @@ def graph(name: str, words: str, config: Any = CONFIG) -> html.Figure:
 def table(shown: Table) -> list[Any]:
     """A table of a report under its heading."""
     head = html.Thead(html.Tr([html.Th(words, scope="col") for words in shown.columns]))
-    body = html.Tbody([html.Tr([html.Td(cell) for cell in row]) for row in shown.rows])
+    body = html.Tbody(
+        [
+            html.Tr([html.Td(cell, **data(column=name)) for name, cell in zip(shown.columns, row, strict=True)])
+            for row in shown.rows
+        ]
+    )
     place = html.Div(html.Table([head, body], className="numbers"), className="wide", tabIndex="0")
     return [html.H2(shown.heading), *([html.P(shown.note)] if shown.note else []), place]
 
