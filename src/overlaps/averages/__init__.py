@@ -44,6 +44,7 @@ from ..interface.errors import InputError, NumericalError, shown
 from ..network.architectures import Committee
 from ..problem.statement import Problem
 from .closed import FAMILIES, ClosedForm
+from .fit_residual import Corrected
 from .quadrature import LossQuadrature
 from .random_sets import MANY, RandomPoints, half_width, set_of
 from .relu_outputs import ReluOutputs
@@ -91,6 +92,13 @@ def _closed_form(problem: Problem, teacher_readout: NDArray[np.float64]) -> Clos
     return None
 
 
+def judge_of_fit(problem: Problem, how: SumForm) -> SquareQuadrature | LossQuadrature | Corrected:
+    """What tells how far averages of a fit are from those of the activation: it knows the activation itself."""
+    judge = method_for(problem, how.teacher_readout, "quadrature")
+    assert not isinstance(judge, (ClosedForm, SumForm))
+    return Corrected(problem, how) if is_random(judge) else judge
+
+
 def is_random(how: Method) -> TypeGuard[RandomPoints]:
     """Whether these averages are of random points, and so one of many independent sets."""
     return how.gain <= 1
@@ -126,7 +134,8 @@ def gaussian_averages(
     Returns
     -------
     D (K, K+M), S (K, K), dv (K,), error, E (K, P), with `method` and, per quantity, the measured `accuracy`:
-    twice the largest difference to an independent rule; random points are averaged over `random_sets`, and have theirs.
+    twice the largest difference to an independent rule, of fits to averages of the activation itself; random points are
+    averaged over `random_sets`, and have theirs.
     """
     if problem.learns_rows:
         raise InputError(
@@ -149,12 +158,17 @@ def gaussian_averages(
             f"means: the inputs have {components} means; give those of the fields, ({k + m}, {components})"
         )
     at = np.zeros((k + m, 0)) if means is None else array("means", means, (k + m, components))
-    rules: list[Method] = [set_of(how, i) for i in range(MANY)] if is_random(how) else [how, how.check()]
     with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
-        found, random = [rule(c, v, at) for rule in rules], len(rules) > 2
+        if is_random(how):
+            found, random = [set_of(how, i)(c, v, at) for i in range(MANY)], True
+        elif isinstance(how, SumForm) and not how.exact:
+            found, random = [how(c, v, at), _without_fit(problem, how, c, v)], False
+        else:
+            found, random = [how(c, v, at), how.check()(c, v, at)], False
         other = _with_other_values(problem, c, v, u, method)
     # rounding of a nearly singular covariance moves its factor, and with it the fields, by as much as this
-    least = 1e-15 if isinstance(how, (ClosedForm, SumForm)) or not _is_singular(c) else 1e-8
+    closed = isinstance(how, (ClosedForm, SumForm))
+    least = 1e-15 if closed else 2e-14 if not _is_singular(c) else 1e-8  # 2e-14: of sums over many points
     accuracy: dict[str, float] = {}
     values: dict[str, NDArray[np.float64]] = {}
     for name in ("D", "S", "dv", "error", "E"):
@@ -179,6 +193,27 @@ def _with_other_values(
     return method_for(replace(problem, data=problem.data.other_values), u, method)(C, v, np.zeros((len(C), 0)))
 
 
+def _without_fit(problem: Problem, how: SumForm, C: NDArray[np.float64], v: NDArray[np.float64]) -> Averages:
+    """The averages of the activations that were fitted, by the coarsest rule that is more accurate than the fit."""
+    no_means = np.zeros((len(C), 0))
+    judge, fit = judge_of_fit(problem, how), how(C, v)
+    found = judge(C, v, no_means)
+    if isinstance(judge, Corrected):
+        return found
+    while _apart(judge.check()(C, v, no_means), found) > _apart(fit, found) / 4:
+        judge = judge.finer()
+        if judge is None:
+            break
+        found = judge(C, v, no_means)
+    return found
+
+
+def _apart(one: Averages, other: Averages) -> float:
+    """Largest relative difference of two averages."""
+    pairs = [(np.asarray(getattr(one, n)), np.asarray(getattr(other, n))) for n in ("D", "S", "dv", "error")]
+    return max(float(np.abs(a - b).max() / max(np.abs(a).max(), 1e-3)) for a, b in pairs)
+
+
 def _is_singular(C: NDArray[np.float64]) -> bool:
     """Whether some combination of the fields does not vary, but for rounding."""
     sd = np.sqrt(np.maximum(np.diag(C), 0.0))
@@ -194,5 +229,6 @@ __all__ = [
     "SumForm",
     "gaussian_averages",
     "is_random",
+    "judge_of_fit",
     "method_for",
 ]

@@ -3,8 +3,8 @@
 Coordinates are integrated one after the other. Given the earlier ones, coordinate j is cut
 
     where field j is at one of its own kinks κ_j (X is lower triangular where fields have kinks);
-    where a joint function of all fields, the margin of a hinge loss say, changes its sign, with later fields at their
-        kinks: what is left after integrating over these is smooth up to where the two kinks meet;
+    where a joint function of all fields, the margin of a hinge loss say, changes its sign or touches zero, with later
+        fields at their kinks: what is left after integrating over these is smooth up to where the two kinks meet;
     where the mean of a later field, given the coordinates up to j, is at its kink, if that field can no longer move
         far: its kink then shows in coordinate j as a layer as wide as the field can still move,
 
@@ -27,12 +27,15 @@ from numpy.typing import NDArray
 
 from ..compiled.functions import kept, loop
 from ..compiled.named import named
+from ..compiled.symbols import njit
 from .rules import legendre
 
 Array = NDArray[np.float64]
 LONGEST = 40  # nodes of a panel; longer ones are halved
 SCAN = 24  # steps along a line in which a joint function is looked at for changes of its sign
-ROOTS = 8  # changes of sign on a line for which there is room
+ROOTS = 8  # zeros of a joint function on a line for which there is room
+GOLDEN = (np.sqrt(5) - 1) / 2
+TOUCHES = 1e-8  # a joint function that comes so much closer to zero between two steps than at them has a zero there
 LAYER = 0.6  # widest layer, in standard deviations, that has panels of its own
 
 
@@ -45,9 +48,7 @@ def _rules() -> tuple[NDArray[np.int64], Array, Array]:
 
 
 def _no_margin() -> Any:
-    from ..compiled.symbols import njit
-
-    return njit(lambda lam, nu, c, v, u: 1.0)
+    return njit(lambda lam, nu, c, v, u, which: 0.0)
 
 
 no_margin = named(_no_margin)  # of integrands whose kinks are those of single fields
@@ -72,7 +73,8 @@ def panel_rule(
     ----------
     X, mean: fields h = mean + X z, (d, r) and (d,).
     kinks: of field j, (r, most), with NaN where there are fewer.
-    margin: ``margin(λ, ν, label, v, u)``, compiled; the integrand is smooth where it does not change its sign.
+    margin: ``margin(λ, ν, label, v, u, which)``, compiled: the joint functions, and how many there are for which = −1;
+        the integrand is smooth where none of them is zero.
     K: how many of the fields are λ.
     spacings: distance of nodes in a long panel, (r,).
     radius: nodes farther out are left out.
@@ -83,8 +85,7 @@ def panel_rule(
         if not X[:, j].any():  # nothing depends on it
             nodes = np.concatenate([nodes, np.zeros((len(nodes), 1))], axis=1)
             continue
-        joint = margin is not no_margin
-        edges = _all_cuts(margin, joint, X, mean, kinks, K, label, v, u, radius, nodes)
+        edges = _all_cuts(margin, X, mean, kinks, K, label, v, u, radius, nodes)
         nodes, weights = _filled(edges, float(spacings[j]), radius, least, nodes, weights, *_rules())
     return nodes, weights / weights.sum()
 
@@ -92,22 +93,33 @@ def panel_rule(
 def last_along(margin: Any, X: Array, mean: Array, K: int, label: int, v: Array, u: Array) -> Array:
     """An orthogonal matrix (r, r) that turns the coordinates so that the margin varies fastest along the last.
 
-    The place of the kink on a line along that coordinate then varies slowly with the other coordinates.
+    The place of the kink on a line along that coordinate then varies slowly with the other coordinates. The first joint
+    function that varies at the mean decides, or at a place beside it, since a modulus has no slope between its zeros.
     """
-    d, r = X.shape
-    step, slope = 1e-4, np.empty(d)
-    for a in range(d):
-        up, down = mean.copy(), mean.copy()
-        up[a] += step
-        down[a] -= step
-        slope[a] = margin(up[:K], up[K:], label, v, u) - margin(down[:K], down[K:], label, v, u)
-    along = X.T @ slope
+    r = X.shape[1]
+    along = np.zeros(r)
+    beside = mean + X @ (0.7 * (-0.8) ** np.arange(r))
+    for which in range(int(margin(mean[:K], mean[K:], label, v, u, -1))):
+        for at in (mean, beside):
+            if not along.any():
+                along = X.T @ _slope(margin, which, at, K, label, v, u)
     if not np.isfinite(along).all() or not along.any():
         return np.eye(r)
     # a reflection that takes the last axis to `along`, which is smooth but where the two are opposite
     along /= np.linalg.norm(along)
     difference = along - np.eye(r)[-1] * (1.0 if along[-1] < 0 else -1.0)
     return np.eye(r) - 2 * np.outer(difference, difference) / (difference @ difference)
+
+
+def _slope(margin: Any, which: int, at: Array, K: int, label: int, v: Array, u: Array) -> Array:
+    """Derivatives of a joint function by the fields, (d,), by differences."""
+    step, slope = 1e-4, np.empty(at.size)
+    for a in range(at.size):
+        up, down = at.copy(), at.copy()
+        up[a] += step
+        down[a] -= step
+        slope[a] = margin(up[:K], up[K:], label, v, u, which) - margin(down[:K], down[K:], label, v, u, which)
+    return slope
 
 
 def first_change(nodes: Array) -> NDArray[np.int64]:
@@ -163,15 +175,117 @@ def _at_kinks(kinks, j, choice, h):  # pragma: no cover - compiled
     return combinations
 
 
-@loop(error_model="numpy")
-def _all_cuts(margin, joint, X, mean, kinks, K, label, v, u, radius, nodes):  # pragma: no cover - compiled
-    """Edges of the panels of coordinate j for each node of those before it, (count, most), each row in order.
+@njit(error_model="numpy")
+def _on_line(margin, which, X, base, j, moving, h, K, label, v, u, x):  # pragma: no cover - compiled
+    """A joint function where coordinate j is x; writes the fields that follow the coordinate into h."""
+    for a in range(moving):
+        h[a] = base[a] + X[a, j] * x
+    return margin(h[:K], h[K:], label, v, u, which)
 
-    joint: whether there is a margin to look for.
+
+@njit(error_model="numpy")
+def _zero(margin, which, X, base, j, moving, h, K, label, v, u, x0, f0, x1, f1):  # pragma: no cover - compiled
+    """Where the joint function is zero between x0 and x1: false position, with the end that stays halved (Illinois)."""
+    side = 0
+    for _ in range(100):
+        if abs(x1 - x0) < 1e-13 or f0 == f1:
+            break
+        x = (x0 * f1 - x1 * f0) / (f1 - f0)
+        f = _on_line(margin, which, X, base, j, moving, h, K, label, v, u, x)
+        if f == 0.0 or (f > 0.0) == (f1 > 0.0):
+            x1, f1, f0 = x, f, f0 * (0.5 if side == 1 else 1.0)
+            side = 1
+        else:
+            x0, f0, f1 = x, f, f1 * (0.5 if side == -1 else 1.0)
+            side = -1
+        if f == 0.0:
+            break
+    return x1 if abs(f1) < abs(f0) else x0
+
+
+@njit(error_model="numpy")
+def _nearest(margin, which, X, base, j, moving, h, K, label, v, u, low, high, sign):  # pragma: no cover - compiled
+    """Where between two places, and how near, a joint function of that sign is to zero, by golden section.
+
+    It ends at the first place where the sign is the other one.
     """
+    x0, x1 = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
+    f0 = sign * _on_line(margin, which, X, base, j, moving, h, K, label, v, u, x0)
+    f1 = sign * _on_line(margin, which, X, base, j, moving, h, K, label, v, u, x1)
+    for _ in range(50):
+        if min(f0, f1) < 0.0:
+            break
+        if f0 < f1:
+            high, x1, f1 = x1, x0, f0
+            x0 = high - GOLDEN * (high - low)
+            f0 = sign * _on_line(margin, which, X, base, j, moving, h, K, label, v, u, x0)
+        else:
+            low, x0, f0 = x0, x1, f1
+            x1 = low + GOLDEN * (high - low)
+            f1 = sign * _on_line(margin, which, X, base, j, moving, h, K, label, v, u, x1)
+    return (x0, sign * f0) if f0 < f1 else (x1, sign * f1)
+
+
+@njit(error_model="numpy")
+def _with_layer(
+    margin, which, X, base, j, moving, h, K, label, v, u, low, f0, high, f1, cuts, n
+):  # pragma: no cover - compiled
+    """Write where a joint function is zero between two places of unlike signs; returns how many cuts there are."""
+    if n + 7 >= cuts.size:
+        return n
+    cuts[n] = place = _zero(margin, which, X, base, j, moving, h, K, label, v, u, low, f0, high, f1)
+    n += 1
+    # how far later fields can still move the place: a narrow layer has panels of its own
+    move, slope = 0.0, abs(f1 - f0) / (high - low)
+    for a in range(moving):
+        h[a] = base[a] + X[a, j] * place
+    for b in range(j + 1, X.shape[1]):
+        kink = h[b]
+        for way in (-1.0, 1.0):
+            h[b] = kink + way * _left(X, b, j)
+            move = max(move, abs(margin(h[:K], h[K:], label, v, u, which)))
+        h[b] = kink
+    if 0.0 < move < LAYER * slope:
+        for way in (-5.0, -2.0, 2.0, 5.0):
+            cuts[n] = place + way * move / slope
+            n += 1
+    return n
+
+
+@njit(error_model="numpy")
+def _joint_cuts(margin, which, X, base, j, moving, h, K, label, v, u, end, cuts, n):  # pragma: no cover - compiled
+    """Write where one joint function is zero along coordinate j, also twice between two steps; returns how many."""
+    first, at_first, low, at_low = -end, 0.0, -end, 0.0
+    for step in range(SCAN + 1):
+        high = -end + 2.0 * end * step / SCAN
+        at_high = _on_line(margin, which, X, base, j, moving, h, K, label, v, u, high)
+        if step > 0 and (at_low > 0.0) != (at_high > 0.0):
+            n = _with_layer(margin, which, X, base, j, moving, h, K, label, v, u, low, at_low, high, at_high, cuts, n)
+        elif (
+            step > 1
+            and (at_first > 0.0) == (at_low > 0.0)
+            and abs(at_low) <= min(abs(at_first), abs(at_high))
+            and abs(at_low) < max(abs(at_first), abs(at_high))
+        ):
+            sign = 1.0 if at_low > 0.0 else -1.0
+            x, f = _nearest(margin, which, X, base, j, moving, h, K, label, v, u, first, high, sign)
+            if sign * f < 0.0:
+                n = _with_layer(margin, which, X, base, j, moving, h, K, label, v, u, first, at_first, x, f, cuts, n)
+                n = _with_layer(margin, which, X, base, j, moving, h, K, label, v, u, x, f, high, at_high, cuts, n)
+            elif abs(f) <= TOUCHES * max(abs(at_first), abs(at_high)) and n + 7 < cuts.size:
+                cuts[n] = x
+                n += 1
+        first, at_first, low, at_low = low, at_low, high, at_high
+    return n
+
+
+@loop(error_model="numpy")
+def _all_cuts(margin, X, mean, kinks, K, label, v, u, radius, nodes):  # pragma: no cover - compiled
+    """Edges of the panels of coordinate j for each node of those before it, (count, most), each row in order."""
     (d, r), (count, j) = X.shape, nodes.shape
-    base, h = np.empty(d), np.empty(d)
-    room = 10 + kinks.size * 6 + (5 * ROOTS if joint else 0)
+    base, h = mean.copy(), np.empty(d)
+    functions = int(margin(base[:K], base[K:], label, v, u, -1))
+    room = 10 + kinks.size * 6 + 5 * ROOTS * functions
     edges = np.empty((count, room))
     moving = d if j == r - 1 else j + 1  # fields that follow the coordinate; later ones are at their kinks
     for i in range(count):
@@ -182,50 +296,11 @@ def _all_cuts(margin, joint, X, mean, kinks, K, label, v, u, radius, nodes):  # 
                 base[a] += X[a, k] * nodes[i, k]
         cuts = edges[i]
         n = _field_cuts(X, kinks, base, j, cuts)
-        for choice in range(_at_kinks(kinks, j, 0, h) if joint else 0):
-            h[:] = base
-            _at_kinks(kinks, j, choice, h)
-            low, at_low = -end, 0.0
-            for step in range(SCAN + 1):
-                high = -end + 2.0 * end * step / SCAN
-                for a in range(moving):
-                    h[a] = base[a] + X[a, j] * high
-                at_high = margin(h[:K], h[K:], label, v, u)
-                if step > 0 and (at_low > 0.0) != (at_high > 0.0) and n + 7 < room:
-                    # false position, with the end that stays halved (Illinois)
-                    x0, f0, x1, f1, side = low, at_low, high, at_high, 0
-                    for _ in range(100):
-                        if abs(x1 - x0) < 1e-13 or f0 == f1:
-                            break
-                        x = (x0 * f1 - x1 * f0) / (f1 - f0)
-                        for a in range(moving):
-                            h[a] = base[a] + X[a, j] * x
-                        f = margin(h[:K], h[K:], label, v, u)
-                        if f == 0.0 or (f > 0.0) == (f1 > 0.0):
-                            x1, f1, f0 = x, f, f0 * (0.5 if side == 1 else 1.0)
-                            side = 1
-                        else:
-                            x0, f0, f1 = x, f, f1 * (0.5 if side == -1 else 1.0)
-                            side = -1
-                        if f == 0.0:
-                            break
-                    cuts[n] = place = x1 if abs(f1) < abs(f0) else x0
-                    n += 1
-                    # how far later fields can still move the place: a narrow layer has panels of its own
-                    move, slope = 0.0, abs(at_high - at_low) * SCAN / (2.0 * end)
-                    for a in range(moving):
-                        h[a] = base[a] + X[a, j] * place
-                    for b in range(j + 1, r):
-                        kink = h[b]
-                        for way in (-1.0, 1.0):
-                            h[b] = kink + way * _left(X, b, j)
-                            move = max(move, abs(margin(h[:K], h[K:], label, v, u)))
-                        h[b] = kink
-                    if 0.0 < move < LAYER * slope:
-                        for way in (-5.0, -2.0, 2.0, 5.0):
-                            cuts[n] = place + way * move / slope
-                            n += 1
-                low, at_low = high, at_high
+        for choice in range(_at_kinks(kinks, j, 0, h) if functions else 0):
+            for which in range(functions):
+                h[:] = base
+                _at_kinks(kinks, j, choice, h)
+                n = _joint_cuts(margin, which, X, base, j, moving, h, K, label, v, u, end, cuts, n)
         for m in range(n):
             cuts[m] = min(end, max(-end, cuts[m]))
         cuts[n] = -end

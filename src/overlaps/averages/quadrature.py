@@ -35,13 +35,19 @@ Array = NDArray[np.float64]
 
 @loop(fastmath={"reassoc", "contract"})
 def _sums(kernel, value, z, w, H, K, c, v, u):  # pragma: no cover - compiled
-    """E[δ zᵀ] (K, r), S (K, K), E[∂loss/∂v] (K,), error and E[δ] (K,) from points z, weights w and fields H."""
+    """E[δ zᵀ] (K, r), S (K, K), E[∂loss/∂v] (K,), error and E[δ] (K,) from points z, weights w and fields H.
+
+    Some weights of random points are negative; an error is at least the smallest loss there is.
+    """
     n, r = z.shape
     stein, S, dv, error, E = np.zeros((K, r)), np.zeros((K, K)), np.zeros(K), 0.0, np.zeros(K)
     delta, readout = np.empty(K), np.empty(K)
+    least = np.inf
     for i in range(n):
         kernel(H[i, :K], H[i, K:], c, v, u, 0.0, delta, readout)
-        error += w[i] * value(H[i, :K], H[i, K:], c, v, u)
+        loss = value(H[i, :K], H[i, K:], c, v, u)
+        least = min(least, loss)
+        error += w[i] * loss
         for k in range(K):
             scaled = w[i] * delta[k]
             E[k] += scaled
@@ -53,7 +59,7 @@ def _sums(kernel, value, z, w, H, K, c, v, u):  # pragma: no cover - compiled
     for k in range(K):
         for l in range(k):
             S[l, k] = S[k, l]
-    return stein, S, dv, error, E
+    return stein, S, dv, max(error, least), E
 
 
 @loop()
@@ -95,7 +101,7 @@ def _softmax_moments(H, w, label):  # pragma: no cover - compiled
         for k in range(K):
             delta[k] = np.exp(H[i, k] - top)
             total += delta[k]
-        error += w[i] * (np.log(total) + top - H[i, label])
+        error += w[i] * (np.log(total) + top - H[i, label])  # each at least zero
         for k in range(K):
             delta[k] /= total
         delta[label] -= 1.0
@@ -107,7 +113,7 @@ def _softmax_moments(H, w, label):  # pragma: no cover - compiled
     for k in range(K):
         for l in range(k):
             S[l, k] = S[k, l]
-    return S, E, error
+    return S, E, max(error, 0.0)
 
 
 def _solve_stein(moment: Array, L: Array) -> Array:
@@ -281,7 +287,8 @@ class LossQuadrature:
             zip(C, means.T, self.problem.data.components.labels.tolist(), strict=True)
         ):
             _, w, H = self._points(self._factor(c, P)[1], mean, label, v)
-            out[i] = w @ _values(self.problem.value, H, v.size, label, v, self.teacher_readout)
+            values = _values(self.problem.value, H, v.size, label, v, self.teacher_readout)
+            out[i] = max(w @ values, values.min())
         return out
 
     def errors(self, C: Array, v: Array, means: Array | None = None) -> Array:

@@ -58,11 +58,12 @@ class SumForm:
         """Averages at field covariance C (K+M, K+M) and readout v (K,); components differ in their variances alone."""
         weights, variances, _ = self.components
         if weights.size == 1 and variances[0] == 1.0:
-            return self._one(C, v)
-        parts = [replace(self._one(s * C, v), E=np.zeros((v.size, 1))) for s in variances.tolist()]
+            return self.single(C, v)
+        parts = [replace(self.single(s * C, v), E=np.zeros((v.size, 1))) for s in variances.tolist()]
         return replace(over_components(parts, weights, variances), E=np.zeros((v.size, 0)))
 
-    def _one(self, C: Array, v: Array) -> Averages:
+    def single(self, C: Array, v: Array) -> Averages:
+        """Averages of one component, of that covariance."""
         K = v.size
         w = np.concatenate([v, -self.teacher_readout])
         D, S, dv = np.empty((K, w.size)), np.empty((K, K)), np.empty(K)

@@ -26,6 +26,11 @@ from ..network.activations import BUILT_IN, Activation
 Array = NDArray[np.float64]
 FEWEST, MOST = 2, 9  # terms that are fitted
 WORST = 1e-3  # error of g or g' beyond which an activation is not taken for such a sum
+# terms that cancel: S is a sum over four of them, so that rounding of 1e-16 becomes one of 30⁴ times as much, 1e-10
+CANCELLING = 30.0  # Σ|c_i| over the value at infinity beyond which a fit is refused
+# where the fit begins, widths over that of the activation, and what its coefficients cost: the second attempt is for
+# activations for which the first makes widths alike and coefficients large
+ATTEMPTS = ((0.55, 2.7, 0.0), (0.4, 1.5, 1e-6))
 
 
 def _none() -> Array:
@@ -36,7 +41,7 @@ def _none() -> Array:
 class Sum:
     """a, b, and rows of coefficients and squared widths: steps (2, n) of error functions, moduli (2, n) of moduli.
 
-    error: the largest of g and g', zero where the sum is the activation itself.
+    error: the largest of g and g' on a fine grid, zero where the sum is the activation itself.
     """
 
     constant: float = 0.0
@@ -65,9 +70,6 @@ def fitted(g: Activation, terms: int) -> Sum | None:
 
 def _steps(g: Activation, terms: int) -> Sum | None:
     """The fit of an activation with an odd part that saturates, up to a linear function, and a constant even part."""
-    from scipy.optimize import least_squares
-    from scipy.special import erf
-
     if g.kinks or not g.is_smooth:
         return None
     x = np.concatenate([np.linspace(0.025, 6.0, 240), np.linspace(6.1, 12.0, 30), [20.0, 30.0]])
@@ -81,30 +83,49 @@ def _steps(g: Activation, terms: int) -> Sum | None:
     odd = (up - down) / 2 - linear * x
     if not np.abs((up + down) / 2 - constant).max() <= 1e-12 * size * 30 or abs(odd[-1] - odd[-2]) > 1e-9 * size:
         return None
-    top = float(odd[-1])
-    wanted = np.concatenate([odd, 0.3 * (rises - linear)])
+    top, steepest = float(odd[-1]), float(np.abs(rises - linear).max())
+    width = 0.8 * abs(top) / max(steepest, 1e-300)
+    if not 1e-3 < width < 1e3:
+        return None
+    fine = np.linspace(0.0, 20.0, 2001)
+    fine = np.concatenate([fine, fine[1:] * width])
+    for attempt in ATTEMPTS:
+        c, s = _fit(x, odd, rises - linear, terms, attempt)
+        if np.abs(c).sum() > CANCELLING * abs(top):
+            continue
+        values, slopes = _shapes(s, fine)
+        missed = np.abs(values @ c + linear * fine + constant - value(fine)).max()
+        missed_slopes = np.abs(slopes @ c + linear - slope(fine)).max()
+        error = float(max(missed, missed_slopes))
+        return Sum(constant, linear, np.array([c, s * s]), error=error) if error < WORST * max(1.0, abs(top)) else None
+    return None
 
-    def shapes(log_widths: Array, x: Array) -> tuple[Array, Array]:
-        s = np.exp(log_widths)
-        return erf(x[:, None] / (np.sqrt(2) * s)), np.sqrt(2 / np.pi) / s * np.exp(-0.5 * (x[:, None] / s) ** 2)
+
+def _shapes(s: Array, x: Array) -> tuple[Array, Array]:
+    """erf(x/(√2 s)) and its slope, (points, terms)."""
+    from scipy.special import erf
+
+    return erf(x[:, None] / (np.sqrt(2) * s)), np.sqrt(2 / np.pi) / s * np.exp(-0.5 * (x[:, None] / s) ** 2)
+
+
+def _fit(x: Array, odd: Array, slopes: Array, terms: int, attempt: tuple[float, float, float]) -> tuple[Array, Array]:
+    """Coefficients and widths by least squares, of values and slopes, that add up to the last value."""
+    from scipy.optimize import least_squares
+
+    top, (narrow, wide, price) = float(odd[-1]), attempt
+    wanted = np.concatenate([odd, 0.3 * slopes])
 
     def coefficients(log_widths: Array) -> tuple[Array, Array]:
-        """Those that are best for these widths and add up to the value at infinity, and what is left."""
-        values, slopes = shapes(log_widths, x)
-        A = np.concatenate([values, 0.3 * slopes])
-        rest = np.linalg.lstsq(A[:, 1:] - A[:, :1], wanted - top * A[:, 0], rcond=1e-14)[0]
-        c = np.concatenate([[top - rest.sum()], rest])
-        return c, 1e5 * (A @ c - wanted)
+        """Those that are best for these widths, and what is left."""
+        values, rises = _shapes(np.exp(log_widths), x)
+        A = np.concatenate([values, 0.3 * rises])
+        free, rest = A[:, 1:] - A[:, :1], wanted - top * A[:, 0]
+        if price:
+            free, rest = np.concatenate([free, price * np.eye(terms - 1)]), np.append(rest, np.zeros(terms - 1))
+        others = np.linalg.lstsq(free, rest, rcond=1e-14)[0]
+        return np.concatenate([[top - others.sum()], others]), 1e5 * (free @ others - rest)
 
-    scale = 0.8 * abs(top) / max(float(np.abs(rises - linear).max()), 1e-300)
-    if not 1e-3 < scale < 1e3:
-        return None
-    start = np.log(scale * np.geomspace(0.55, 2.7, terms))
+    scale = 0.8 * abs(top) / float(np.abs(slopes).max())
+    start = np.log(scale * np.geomspace(narrow, wide, terms))
     found = least_squares(lambda at: coefficients(at)[1], start, method="lm", xtol=1e-12, ftol=1e-12, max_nfev=400)
-    c, _ = coefficients(found.x)
-    fine = np.linspace(0.0, 20.0, 2001)
-    values, slopes = shapes(found.x, fine)
-    missed = np.abs(values @ c + linear * fine + constant - value(fine)).max()
-    missed_slopes = np.abs(slopes @ c + linear - slope(fine)).max()
-    error = float(max(missed, missed_slopes)) / max(1.0, float(np.abs(c).max()))
-    return Sum(constant, linear, np.array([c, np.exp(2 * found.x)]), error=error) if error < WORST else None
+    return coefficients(found.x)[0], np.exp(found.x)

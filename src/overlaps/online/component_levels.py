@@ -18,7 +18,7 @@ from ..algorithms import Flow
 from ..averages import Averages, ClosedForm, LossQuadrature, Method
 from ..problem.start import Start
 from ..problem.statement import Problem
-from .motion import EquationOfMotion
+from .motion import Averaging, EquationOfMotion
 
 Array = NDArray[np.float64]
 
@@ -42,7 +42,7 @@ class ComponentLevels(EquationOfMotion):
         C[:, K:, K:] = np.moveaxis(self.G[:M, :M] @ self.by_level.T, -1, 0)
         return C
 
-    def averages(self, y: Array, method: Method | None = None) -> Averages:
+    def averages(self, y: Array, method: Averaging | None = None) -> Averages:
         """D and S of each component, weighted by its probability; E[∂loss/∂v], error and E over all."""
         _, A, v = self.weights(y)
         means = np.concatenate([A[:, self.M :].sum(-1), self.teacher_means])

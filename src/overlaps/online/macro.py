@@ -222,13 +222,16 @@ class _Equation:
         rtol = min(max(least, goal.aim / (300 if isinstance(how, ClosedForm) else 10)), LOOSEST)
         choice = RuleChoice(self.problem, self.motion(how), goal, self.budget)
         how = choice.at_start(how, self.start)
+        if is_random(how):  # no fit served, and there are too many fields for a lattice
+            yield from self._over_sets(how, goal)
+            return
         first, steps, parts = rtol, None, 1
         other, before = self._judge(how, rtol), np.inf
         while True:
             parts *= 2
             fine = self.attempt(how, rtol, steps, parts)
-            least_error = max(rtol, choice.fit_error(how, fine.states))
-            stated = self._stated(fine.result, other.result, least_error, 1 if closed else 2)
+            fit_error, times = choice.fit_error(how, fine.states)
+            stated = self._stated(fine.result, other.result, max(rtol, fit_error), 1 if closed else 2 * times)
             yield stated
             better = choice.after(how, fine.states, stated.reached)
             exhausted = better is None or (better is how and rtol <= least)
@@ -240,6 +243,9 @@ class _Equation:
                 steps, rtol, before = DOP853, first, np.inf
                 other = self._judge(how, rtol, steps)
                 continue
+            if is_random(better):
+                yield from self._over_sets(better, goal)
+                return
             before, how, rtol = stated.reached, better, max(least, rtol / 30)
             other = fine if closed else self._judge(how, rtol, steps)
 
@@ -284,7 +290,7 @@ class _Equation:
         }
         return Stated(result, {n: np.maximum(errors[n] + steps[n], least * sizes[n]) for n in sizes}, sizes)
 
-    def _stated(self, fine: Trajectory, other: Trajectory, least: float, factor: int) -> Stated:
+    def _stated(self, fine: Trajectory, other: Trajectory, least: float, factor: float) -> Stated:
         """A solution, with a multiple of its largest difference from another as its error.
 
         least: what is stated at least, relative. factor: two where averages may be off on both sides by about the same.

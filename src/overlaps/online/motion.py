@@ -21,6 +21,7 @@ one. Where the teacher reads the latent of the inputs, t = Cov(x, ν) is its fix
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import copy
 from typing import Any, NamedTuple
 
@@ -35,6 +36,7 @@ from ..problem.start import Start
 from ..problem.statement import Problem
 
 Array = NDArray[np.float64]
+Averaging = Callable[[Array, Array, Array], Averages]
 
 
 class Constants(NamedTuple):
@@ -146,7 +148,7 @@ class EquationOfMotion:
         C[K:, K:] = self.total_T
         return C
 
-    def averages(self, y: Array, method: Method | None = None) -> Averages:
+    def averages(self, y: Array, method: Averaging | None = None) -> Averages:
         """The averages at a state."""
         _, A, v = self.weights(y)
         means = np.concatenate([A[:, self.M :].sum(-1), self.teacher_means])

@@ -13,7 +13,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ..averages import ClosedForm, Method, SumForm, method_for
+from ..averages import ClosedForm, Method, SumForm, is_random, judge_of_fit, method_for
+from ..averages.fit_residual import Corrected
+from ..averages.quadrature import LossQuadrature
+from ..averages.square_quadrature import SquareQuadrature
 from ..interface.errors import NumericalError
 from ..problem.start import Start
 from ..problem.statement import Problem
@@ -24,6 +27,7 @@ from .motion import EquationOfMotion
 Array = NDArray[np.float64]
 COARSEST = 3  # how many refinements below the usual rule to begin with, where little accuracy is asked for
 SAFETY = 10.0  # a solution may multiply the errors of its averages
+MOST_TIMES = 100.0  # by which a difference of two fits is scaled up at most
 MARGIN = 10.0  # how much further the truth may be from a fit than a fit of other terms is
 
 
@@ -32,7 +36,7 @@ class RuleChoice:
 
     def __init__(self, problem: Problem, motion: EquationOfMotion, goal: Goal, budget: Budget) -> None:
         self.problem, self.motion, self.goal, self.budget = problem, motion, goal, budget
-        self.quadrature: Method | None = None  # by which fits are judged
+        self.quadrature: SquareQuadrature | LossQuadrature | None = None  # by which fits are judged
 
     def gap(self, how: Method, states: list[Array]) -> tuple[float, str]:
         """Largest relative difference of the averages from those of the independent rule, and of which average."""
@@ -41,15 +45,15 @@ class RuleChoice:
         return self._largest(how, how.check(), states)
 
     def _gap_of_fit(self, how: SumForm, states: list[Array]) -> tuple[float, str]:
-        """For fits the difference from a quadrature, unless that is by random points, which is less accurate.
+        """For fits the difference from a quadrature, beyond four fields of what the fit leaves (`Corrected`).
 
         Fits of one more term and of one less may be off to the same side, which their difference does not see. A
         quadrature that is itself off by as much, as of steep activations, is refined before it judges; where no finer
         one is affordable, fits of other numbers of terms judge, with a margin.
         """
-        judge = self.quadrature or method_for(self.problem, how.teacher_readout, "quadrature")
-        if judge.gain <= 1:
-            return self._largest(how, how.check(), states)
+        judge = self.quadrature or judge_of_fit(self.problem, how)
+        if isinstance(judge, Corrected):
+            return self._largest(how, judge, states)
         gap = self._largest(how, judge, states)
         while gap[0] > self.goal.aim / SAFETY and self._largest(judge, judge.check(), states)[0] > gap[0] / 4:
             better = judge.finer()
@@ -61,10 +65,10 @@ class RuleChoice:
         self.quadrature = judge
         return gap
 
-    def _largest(self, how: Method, other: Method, states: list[Array]) -> tuple[float, str]:
+    def _largest(self, how: Method, other: Method | Corrected, states: list[Array]) -> tuple[float, str]:
         return max(self._apart(y, how, other) for y in states)
 
-    def _apart(self, y: Array, how: Method, other: Method) -> tuple[float, str]:
+    def _apart(self, y: Array, how: Method, other: Method | Corrected) -> tuple[float, str]:
         """Largest relative difference of the averages of two rules at a state, and of which average."""
         if self.budget.exhausted:
             raise NumericalError(
@@ -139,11 +143,17 @@ class RuleChoice:
             better = finer
         return better
 
-    def fit_error(self, how: Method, states: Array) -> float:
-        """Relative error of fitted averages along a solution; zero where nothing is fitted."""
+    def fit_error(self, how: Method, states: Array) -> tuple[float, float]:
+        """Relative error of fitted averages along a solution, and how many times what another fit changes it is.
+
+        The latter is one at least, and more where both fits are off to the same side. Zero and one for what is no fit.
+        """
         if not isinstance(how, SumForm) or how.exact:
-            return 0.0
-        return self.gap(how, self._some(states))[0]
+            return 0.0, 1.0
+        some = self._some(states)
+        gap = self.gap(how, some)[0]
+        apart = self._largest(how, how.check(), some)[0]
+        return gap, min(max(gap / max(apart, 1e-300), 1.0), MOST_TIMES)
 
     def _fitted(self, how: SumForm, states: list[Array], wanted: float) -> Method:
         """The fit of fewest terms whose averages are accurate enough; a better quadrature where the best fit is not."""
@@ -156,7 +166,8 @@ class RuleChoice:
         if gap <= max(wanted, self.goal.accept / SAFETY) or how.exact:
             return how
         quadrature = method_for(self.problem, how.teacher_readout, "quadrature")
-        while (other := self.gap(quadrature, states)[0]) > wanted:
+        # random points are refined by solutions by many sets of them, which also judge them
+        while (other := self.gap(quadrature, states)[0]) > wanted and not is_random(quadrature):
             finer = quadrature.finer()
             if finer is None:
                 break

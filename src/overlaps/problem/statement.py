@@ -380,7 +380,8 @@ class Problem:
     def kinks(self) -> tuple[tuple[tuple[float, ...], ...], Any]:
         """Where the loss is not smooth: places in each of the K+M fields, and a function of all of them or None.
 
-        The latter is compiled, ``kinks(λ, ν, c, v, u)``, and changes its sign at kinks that several fields share.
+        The latter is compiled, ``kinks(λ, ν, c, v, u, which)``: functions that are zero at kinks that several fields
+        share, and how many there are for which = −1.
         """
         law, M = self.law, self.teacher_units
         if isinstance(law, Loss):

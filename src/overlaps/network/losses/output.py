@@ -174,7 +174,10 @@ def committee_decision(loss: OutputLoss, student: Activation, teacher: Activatio
 
 @cache
 def committee_kinks(loss: OutputLoss, student: Activation, teacher: Activation | None) -> Any:
-    """The function ``kinks(λ, ν, c, v, u)`` that changes its sign where the slope of the loss is not smooth."""
+    """The function ``kinks(λ, ν, c, v, u, which)`` that changes its sign where the slope of the loss is not smooth.
+
+    It is the only one, which = 0; for which = −1 it is the number of such functions.
+    """
     from ...compiled.symbols import njit
 
     assert loss.kinks is not None
@@ -182,7 +185,9 @@ def committee_kinks(loss: OutputLoss, student: Activation, teacher: Activation |
     target = target_of(teacher)
 
     @njit
-    def kinks(lam, nu, c, v, u):  # pragma: no cover - compiled
+    def kinks(lam, nu, c, v, u, which):  # pragma: no cover - compiled
+        if which < 0:
+            return 1.0
         f = 0.0
         for k in range(lam.size):
             f += v[k] * g(lam[k])

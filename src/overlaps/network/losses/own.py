@@ -45,8 +45,9 @@ class Loss:
         respect to lam and v. Checked against finite differences when a problem is built.
     name: how it is called in messages and plots.
     kinks: where `gradient` jumps or is not smooth: a function ``kinks(lam, nu, c, v) -> float``, or several, each of
-        which changes its sign there, for instance the margin ``1 - y * np.sum(v * lam)`` of a hinge, or ``lam[0]`` for
-        a first unit that is a ReLU. Macro is then as accurate as for a smooth loss, for up to four fields.
+        which is zero there, for instance the margin ``1 - y * np.sum(v * lam)`` of a hinge, ``lam[0]`` for a first unit
+        that is a ReLU, or ``abs(lam[0] - nu[0]) - 0.1`` for two kinks side by side. Macro is then as accurate as for a
+        smooth loss, for up to four fields.
     """
 
     value: Callable[..., Any] = field(repr=False)
@@ -174,8 +175,8 @@ def _decision(loss: Loss) -> Any:
 def known_kinks(loss: Loss, students: int, teachers: int) -> tuple[tuple[tuple[float, ...], ...], Any]:
     """Kinks of a user's loss in single fields, for each of them, and the function of those in several, compiled.
 
-    The latter is the product of all functions of `kinks` that depend on more than one field, or on the readout or the
-    label; None where there are none.
+    The latter, ``kinks(λ, ν, c, v, u, which)``, has all functions of `kinks` that depend on more than one field, or on
+    the readout or the label, by their number, and how many they are for which = −1; None where there are none.
     """
     places: list[tuple[float, ...]] = [()] * (students + teachers)
     several: list[Any] = []
@@ -186,7 +187,7 @@ def known_kinks(loss: Loss, students: int, teachers: int) -> tuple[tuple[tuple[f
             several.append(compile_plain(one, loss.name, FIELDS))
         else:
             places[where] = tuple(sorted({*places[where], *_zeros(one, where, students, teachers)}))
-    return tuple(places), _product(tuple(several)) if several else None
+    return tuple(places), _joined(tuple(several)) if several else None
 
 
 def _single_field(one: Callable[..., Any], students: int, teachers: int) -> int | None:
@@ -210,8 +211,8 @@ def _single_field(one: Callable[..., Any], students: int, teachers: int) -> int 
 
 
 def _zeros(one: Callable[..., Any], where: int, students: int, teachers: int) -> list[float]:
-    """Places between −40 and 40 of a field where a function of it alone changes its sign."""
-    from scipy.optimize import brentq
+    """Places between −40 and 40 of a field where a function of it alone changes its sign or touches zero."""
+    from scipy.optimize import brentq, minimize_scalar
 
     h, v = np.zeros(students + teachers), np.ones(students)
 
@@ -219,20 +220,50 @@ def _zeros(one: Callable[..., Any], where: int, students: int, teachers: int) ->
         h[where] = x
         return float(one(h[:students], h[students:], 0, v))
 
+    def zero(low: float, high: float) -> float:
+        return float(brentq(at, low, high, xtol=1e-14))  # pyright: ignore[reportArgumentType]
+
     x = np.linspace(-40.0, 40.0, 4002)
     values = np.array([at(place) for place in x.tolist()])
     changes = np.flatnonzero((values[1:] > 0) != (values[:-1] > 0))
-    return [float(brentq(at, x[i], x[i + 1], xtol=1e-14)) for i in changes]  # pyright: ignore[reportArgumentType]
+    places = [zero(x[i], x[i + 1]) for i in changes]
+    far, same = np.abs(values), (values[1:] > 0) == (values[:-1] > 0)
+    near = (far[1:-1] <= np.minimum(far[:-2], far[2:])) & (far[1:-1] < np.maximum(far[:-2], far[2:]))
+    for i in 1 + np.flatnonzero(near & same[1:] & same[:-1]):  # two changes of sign, or none, between neighbours
+        low, high = float(x[i - 1]), float(x[i + 1])
+        towards = np.sign(values[i]) or 1.0
+        found: Any = minimize_scalar(
+            lambda y, sign: sign * at(y),
+            bounds=(low, high),
+            args=(towards,),
+            method="bounded",
+            options={"xatol": 1e-12},
+        )
+        if found.fun < 0.0:
+            places += [zero(low, found.x), zero(found.x, high)]
+        elif found.fun <= 1e-6 * max(far[i - 1], far[i + 1]):
+            places.append(float(found.x))
+    return places
 
 
-def _product(several: tuple[Any, ...]) -> Any:
+def _joined(several: tuple[Any, ...]) -> Any:
+    """All these functions in one, by their number."""
+    from ...compiled.symbols import njit
+
+    count, chosen = float(len(several)), _chosen(several)
+    return njit(lambda lam, nu, c, v, u, which: count if which < 0 else chosen(lam, nu, c, v, which))
+
+
+def _chosen(several: tuple[Any, ...]) -> Any:
     from ...compiled.symbols import njit
 
     first, *others = several
     if not others:
-        return njit(lambda lam, nu, c, v, u: first(lam, nu, c, v))
-    rest = _product(tuple(others))
-    return njit(lambda lam, nu, c, v, u: first(lam, nu, c, v) * rest(lam, nu, c, v, u))
+        return njit(lambda lam, nu, c, v, which: float(first(lam, nu, c, v)))
+    rest = _chosen(tuple(others))
+    return njit(
+        lambda lam, nu, c, v, which: float(first(lam, nu, c, v)) if which == 0 else rest(lam, nu, c, v, which - 1)
+    )
 
 
 @cache
