@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import xarray as xr
 from matplotlib.axes import Axes
 
 import overlaps as ov
+from contracts.cases import labelled_gaussian_rows
 from problems import problem
 
 P = problem(students=3, spectrum=ov.PowerLaw(4, 0.5), train_readout=True)
@@ -219,6 +221,52 @@ def test_plots_can_be_laid_over_each_other(results: dict[str, ov.Trajectory]) ->
     labels = [str(line.get_label()) for line in ax.lines]
     assert len(labels) == 2 and labels[0].startswith("macro") and labels[1] == "mine"
     plt.close(ax.figure)
+
+
+def test_samples_and_epochs_can_be_the_axis(results: dict[str, ov.Trajectory]) -> None:
+    """Batches of four see four times as many samples; what a trajectory does not have is refused by name."""
+    batches = replace(P, algorithm=ov.OnlineSGD(0.3, batch=4))
+    start = ov.draw(batches, 50, seed=0)
+    for result in (ov.solve(batches, start, [0.0, 2.0]), ov.train(batches, start, [0.0, 2.0], runs=2)):
+        ax = result.plot("Q", x="samples")
+        assert ax.lines[0].get_xdata().tolist() == [0.0, 400.0] and ax.get_xlabel() == "samples seen"
+        plt.close(ax.figure)
+        figure = result.plot("error", x="samples", interactive=True)
+        assert max(figure.data[-1].x) == 400.0 and figure.layout.xaxis.title.text == "samples seen"
+    rows = labelled_gaussian_rows()
+    passes = ov.Problem(data=rows, student=ov.Committee(1, "linear"), algorithm=ov.MultiPass(0.2, samples=100))
+    result = ov.solve(passes, ov.draw(passes, rows.size), [0.0, 5.0])
+    ax = result.plot("error", x="epoch")
+    assert ax.lines[0].get_xdata().tolist() == result.data["epoch"].values.tolist() and ax.get_xlabel() == "epochs"
+    plt.close(ax.figure)
+    q = problem(students=1, teachers=1)
+    infinite = ov.solve(q, ov.Start.from_overlaps(q, Q=[[0.5]], R=[[0.1]], T=[[1.0]]), [0.0, 1.0])
+    with pytest.raises(ov.InputError, match=r"^x: this trajectory has no samples seen, .*use 'time'$"):
+        infinite.plot(x="samples")
+    with pytest.raises(ov.InputError, match=r"^x: this trajectory has no epochs, .*use 'time' or 'samples'$"):
+        results["macro"].plot(x="epoch")
+    for wrong in ("step", 3, None):
+        with pytest.raises(ov.InputError, match=r"^x: expected "):
+            results["macro"].plot(x=wrong)  # type: ignore[arg-type]
+
+
+def test_rates_can_be_drawn() -> None:
+    """With both values at a jump, of both layers where both learn."""
+    steps = ov.schedules.Steps([1.0], [0.4, 0.1])
+    ax = replace(P, algorithm=ov.OnlineSGD(steps)).plot_rates(2.0)
+    x, y = (np.asarray(part) for part in ax.lines[0].get_data())
+    assert y[x == 1.0].tolist() == [0.4, 0.1] and set(y[x < 1]) == {0.4} and set(y[x > 1]) == {0.1}
+    assert (x[0], x[-1]) == (0.0, 2.0) and (np.diff(x) >= 0).all() and ax.get_ylabel() == "learning rate"
+    plt.close(ax.figure)
+    both = replace(
+        P, student=replace(P.student, train_readout=True), algorithm=ov.OnlineSGD(steps, ov.schedules.Cosine(0.2, 2.0))
+    )
+    ax = both.plot_rates(3.0, color="k")
+    assert [line.get_label() for line in ax.lines] == ["rate", "readout_rate"] and ax.get_legend() is not None
+    assert np.asarray(ax.lines[1].get_ydata())[-1] == 0.0
+    plt.close(ax.figure)
+    with pytest.raises(ov.InputError, match=r"^last: "):
+        both.plot_rates(0.0)
 
 
 def test_single_time_can_be_drawn(start: ov.Start) -> None:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ..interface.errors import unknown
 from . import log_axes
+from .axis import along
 from .palette import COLOURS, new_axes, panels
 
 if TYPE_CHECKING:
@@ -46,21 +47,21 @@ def label(result: TrajectoryLike) -> str:
     return f"{result.scale}, N = {result.size}, {result.runs} run{'s' * (result.runs > 1)}"
 
 
-def trajectory(result: TrajectoryLike, name: str, ax: Axes | None = None, **style: Any) -> Axes:
-    """Mean over runs of a variable against time, all entries, with a band of one standard deviation.
+def trajectory(result: TrajectoryLike, name: str, ax: Axes | None = None, x: str = "time", **style: Any) -> Axes:
+    """Mean over runs of a variable against x, all entries, with a band of one standard deviation.
 
     Where a theory has a standard error for other rows, the band is two of them about what is expected there.
     """
-    along = {n: [d for d in ("time", "observed") if d in result.data[n].dims] for n in result.data.data_vars}
-    names = [str(n) for n, dims in along.items() if dims]
+    evolving = {n: [d for d in ("time", "observed") if d in result.data[n].dims] for n in result.data.data_vars}
+    names = [str(n) for n, dims in evolving.items() if dims]
     if name not in names:
         raise unknown("variable", name, names)
+    axis = evolving[name][0]
+    time, words = along(result.data, axis, x)
     own = False
     if ax is None:
         ax = new_axes()
         own = True
-    axis = along[name][0]
-    time = result.data[axis].values
     values = result.data[name].transpose("run", axis, ...).values
     values = values.reshape(*values.shape[:2], -1)
     mean = values.mean(0)
@@ -98,7 +99,7 @@ def trajectory(result: TrajectoryLike, name: str, ax: Axes | None = None, **styl
     if name == "error" and np.all(mean[shown] > 0):
         ax.set_yscale("log")
     log_axes.label(ax)
-    ax.set_xlabel(f"time ({result.data[axis].attrs['units']})")
+    ax.set_xlabel(words)
     ax.set_ylabel(LABELS.get(name, name.replace("_", " ")))
     if own:
         several = 1 < len(entries) <= NAMED

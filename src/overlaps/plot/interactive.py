@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..interface.errors import MissingExtraError, unknown
 from . import grid
+from .axis import along
 from .curves import LABELS, TrajectoryLike, label
 from .log_axes import label_plotly
 from .palette import theme, translucent
@@ -78,21 +79,24 @@ def trajectory(
     results: TrajectoryLike | Mapping[str, TrajectoryLike] | Sequence[TrajectoryLike],
     name: str = "error",
     *,
+    x: str = "time",
     dark: bool = False,
 ) -> Figure:
-    """A variable of one trajectory or of several against time: means over runs, bands of one standard deviation.
+    """A variable of one trajectory or of several against x: means over runs, bands of one standard deviation.
 
     Parameters
     ----------
     results: a trajectory, or several; entries have colours, scales have line styles.
     name: a variable that evolves, such as ``"error"``, ``"Q"`` or ``"R"``.
+    x: ``"time"``, ``"samples"`` or ``"epoch"``.
     """
     several = list(results.values()) if isinstance(results, Mapping) else results
     drawn = list(several) if isinstance(several, Sequence) else [several]
     figure, colours = blank(dark=dark), theme(dark)
     positive = wide = True
+    words_of_axis = ""
     for number, result in enumerate(drawn):
-        time, values, entries = _series(result, name)
+        time, words_of_axis, values, entries = _series(result, name, x)
         wide = wide and _is_wide(time)
         shown = thinned(time, logarithmic=wide)
         positive = positive and bool((values.mean(0)[shown] > 0).all())
@@ -104,7 +108,7 @@ def trajectory(
             mean = values[:, shown, i].mean(0)
             spread = values[:, shown, i].std(0, ddof=1) if result.runs > 1 else None
             add_line(figure, time[shown], mean, spread, words, line)
-    _scale_axes(figure, drawn[0], name, wide=wide, positive=positive and name.endswith("error"))
+    _scale_axes(figure, words_of_axis, name, wide=wide, positive=positive and name.endswith("error"))
     return label_plotly(figure)
 
 
@@ -422,16 +426,16 @@ def thinned(x: Array, *, logarithmic: bool) -> NDArray[np.intp]:
     return known[np.unique(np.searchsorted(at, np.linspace(at[0], at[-1], MOST)).clip(0, known.size - 1))]
 
 
-def _series(result: TrajectoryLike, name: str) -> tuple[Array, Array, list[tuple[int, ...]]]:
-    """Times, values (run, time, entries) and the entries of a variable that evolves."""
-    along = {str(n): [d for d in ("time", "observed") if d in v.dims] for n, v in result.data.data_vars.items()}
-    names = [n for n, dims in along.items() if dims]
+def _series(result: TrajectoryLike, name: str, x: str) -> tuple[Array, str, Array, list[tuple[int, ...]]]:
+    """Axis x and its label, values (run, time, entries) and the entries of a variable that evolves."""
+    evolving = {str(n): [d for d in ("time", "observed") if d in v.dims] for n, v in result.data.data_vars.items()}
+    names = [n for n, dims in evolving.items() if dims]
     if name not in names:
         raise unknown("variable", name, names)
-    axis = along[name][0]
+    axis = evolving[name][0]
     values = result.data[name].transpose("run", axis, ...).values
     entries = list(np.ndindex(values.shape[2:]))
-    return result.data[axis].values, values.reshape(*values.shape[:2], -1), entries
+    return *along(result.data, axis, x), values.reshape(*values.shape[:2], -1), entries
 
 
 def _is_wide(time: Array) -> bool:
@@ -439,10 +443,9 @@ def _is_wide(time: Array) -> bool:
     return bool(late.size > 1 and late.max() / late.min() > WIDE)
 
 
-def _scale_axes(figure: Figure, result: TrajectoryLike, name: str, *, wide: bool, positive: bool) -> None:
-    units = result.data["time"].attrs["units"]
+def _scale_axes(figure: Figure, words: str, name: str, *, wide: bool, positive: bool) -> None:
     figure.update_layout(
-        xaxis_title=f"time ({units})",
+        xaxis_title=words,
         yaxis_title=LABELS.get(name, name.replace("_", " ")),
         xaxis_type="log" if wide else "linear",
         yaxis_type="log" if positive else "linear",

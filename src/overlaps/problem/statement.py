@@ -18,13 +18,14 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..algorithms import ALGORITHMS, FullBatch, GiantStep, GradientFlow, MultiPass, OnlineSGD, Update
 from ..algorithms.schedules import SCHEDULES
+from ..algorithms.schedules.definition import as_schedule
 from ..compiled.named import named
 from ..data import (
     MODELS,
@@ -45,6 +46,9 @@ from ..network.architectures import Committee, Softmax
 from ..network.losses import CrossEntropy, Loss, OutputLoss, check_gradient, known_kinks, loss
 from .origin import largest_pull
 from .tails import check_noise
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 ROLES: spec.Roles = {
     "data": tuple(sorted(MODELS, key=lambda kind: kind is not GaussianInputs)),  # the first is the usual one of a spec
@@ -389,6 +393,26 @@ class Problem:
         networks = [self.student] * self.student.units + ([] if self.teacher is None else [self.teacher] * M)
         places = tuple(network.g.kinks if isinstance(network, Committee) else () for network in networks)
         return places, None if law.kinks is None else self._compiled("kinks")
+
+    @checked
+    def plot_rates(self, last: float, ax: Axes | None = None, **style: Any) -> Axes:
+        """Draw the learning rates of both layers, up to the time `last`.
+
+        Parameters
+        ----------
+        last: in the times of trajectories: steps per input dimension, or steps of full batches.
+        ax: matplotlib axes to draw on; new ones by default. style: of the lines, as matplotlib takes it.
+        """
+        from ..plot.rates import rates
+
+        algorithm, last = self.algorithm, number("last", last, above=0)
+        found = {"rate": as_schedule(algorithm.rate)}
+        if self.student.train_readout:
+            found["readout_rate"] = as_schedule(
+                algorithm.rate if algorithm.readout_rate is None else algorithm.readout_rate
+            )
+        units = "steps" if algorithm.times_are_steps else "steps per input dimension"
+        return rates(found, last, units, ax, **style)
 
     def to_toml(self) -> str:
         """The problem as TOML; `from_toml` reads back an equal one."""

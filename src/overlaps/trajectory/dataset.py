@@ -184,12 +184,15 @@ class Trajectory:
         return card(repr(self), lambda ax: self.plot("error", ax), describe="generalisation error against time")
 
     @checked
-    def plot(self, name: str = "error", ax: Axes | None = None, *, interactive: bool = False, **style: Any) -> Any:
+    def plot(
+        self, name: str = "error", ax: Axes | None = None, *, x: str = "time", interactive: bool = False, **style: Any
+    ) -> Any:
         """Draw a variable against time: mean over runs, with a band of one standard deviation.
 
         Parameters
         ----------
         ax: matplotlib axes to draw on; new ones, with a legend, by default.
+        x: ``"samples"`` to draw against the samples seen, or ``"epoch"`` against passes, where there are any.
         interactive: a Plotly figure to hover over instead, which is returned.
         style: of the lines, as matplotlib takes it.
         """
@@ -198,10 +201,10 @@ class Trajectory:
                 raise InputError("plot: axes and line styles are for matplotlib; leave them out, or interactive=True")
             from ..plot.interactive import trajectory as to_hover_over
 
-            return to_hover_over(self, name)
+            return to_hover_over(self, name, x=x)
         from ..plot.curves import trajectory
 
-        return trajectory(self, name, ax, **style)
+        return trajectory(self, name, ax, x, **style)
 
     @checked
     def animate(self, name: str, *, frames: int = 40, pause: int = 120) -> Animation:
