@@ -287,7 +287,9 @@ def prepared(where: Path) -> Path:
 
 def computes(process: psutil.Process) -> bool:
     """Whether it is a worker, and not one that looks after what others leave."""
-    return "resource_tracker" not in " ".join(process.cmdline())
+    with suppress(psutil.Error):  # it has ended meanwhile
+        return "resource_tracker" not in " ".join(process.cmdline())
+    return False
 
 
 def kill(

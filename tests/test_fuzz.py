@@ -118,6 +118,8 @@ MASKED = np.ma.masked_array([1.0, 2.0], [False, True])
         (lambda: ov.deep.Residual(4, 0.5), "widths"),  # type: ignore[arg-type]
         (lambda: ov.deep.read_folder("λ" * 300), "path"),
         (lambda: ov.HiddenManifold(latent_dim=3, features=datetime.timedelta(1)), "features"),  # type: ignore[arg-type]
+        (lambda: ov.HiddenManifold(features=[1, [2, 3]]), "features"),  # type: ignore[list-item]
+        (lambda: ov.HiddenManifold(features=np.ma.masked_array(np.eye(2), np.eye(2))), "features"),
         (lambda: ov.Activation("mine", np.tanh, 0.5), "derivative"),  # type: ignore[arg-type]
         (lambda: ov.forecast(datetime.timedelta(1)), "data"),  # type: ignore[call-overload]
         (lambda: ov.gaussian_equivalent(0.5), "f"),  # type: ignore[arg-type]

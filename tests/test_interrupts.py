@@ -96,6 +96,23 @@ def test_workers_end_with_their_parent(tmp_path: Path, ending: signal.Signals) -
         assert "leaked" not in told, "locks of progress bars"
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="what a process hears is read in /proc")
+def test_the_first_worker_hears_no_interrupt_from_its_start_on(tmp_path: Path) -> None:
+    """Before it can say that it ignores them, while it loads the library."""
+    code = """
+from pathlib import Path
+from overlaps.papers.workers import Worker
+if __name__ == "__main__":
+    worker = Worker(print)
+    print(Path(f"/proc/{worker.process.pid}/status").read_text())
+    worker.stop()
+"""
+    (tmp_path / "script.py").write_text(code)
+    told = begin(code=str(tmp_path / "script.py")).communicate(timeout=SECONDS)[0]
+    blocked = next(int(line.split()[1], 16) for line in told.splitlines() if line.startswith("SigBlk"))
+    assert blocked >> (signal.SIGINT - 1) & 1
+
+
 def test_workers_end_where_the_kernel_does_not_end_them(tmp_path: Path) -> None:
     """As on systems other than Linux: a child looks for its parent, which is killed."""
     child = (

@@ -40,7 +40,8 @@ RELATED = {
     "path": {"load"},
     "rates": {"over"},
     "text": {"spec"},
-    "what": {"A", "vector"},
+    "kinds": {"kind"},
+    "what": {"A", "v", "vector"},
     "y": {"variable"},
     "which": {"activation"},
 }
@@ -69,8 +70,10 @@ def fuzz_calls(family: dict[str, Case], calls: int, seed: int = 0) -> Found:
             changed[str(which)] = near
         words = ", ".join(f"{k}={_short(v)}" for k, v in changed.items() if v is not arguments[k])
         replaced = {k for k, v in changed.items() if v is not arguments[k]}
-        stands_for = {each for k in replaced for each in RELATED.get(k, ())}
-        judged(found, name, lambda f=function, c=changed: f(**c), words, replaced=replaced | stands_for, others=changed)
+        stands_for = {k: {*RELATED.get(k, ()), getattr(v, "__name__", k)} for k, v in changed.items()}
+        named = replaced.union(*(stands_for[k] for k in replaced))
+        others = set(changed).union(*stands_for.values())
+        judged(found, name, lambda f=function, c=changed: f(**c), words, replaced=named, others=others)
         _close_pictures()
     return found
 

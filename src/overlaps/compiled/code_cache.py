@@ -84,7 +84,7 @@ def imports_changed() -> bool:
     A module is checked once, since the code in use is that of its import.
     """
     states = _found()[0]
-    for name, module in list(sys.modules.items()):
+    for name, module in sys.modules.copy().items():
         if name.startswith(f"{PACKAGE.name}.") and name not in _unedited:
             file = getattr(module, "__file__", None)
             if file in states:

@@ -25,7 +25,7 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -80,7 +80,7 @@ class HiddenManifold(Shared):
             raise unknown("features", str(self.features), [*matrices.KINDS, "a matrix", "a path to a .npy file"])
         if given:
             if not isinstance(self.features, str):
-                put("features", array("features", np.asarray(self.features), (None, None)))
+                put("features", array("features", cast("Any", self.features), (None, None)))
             if self.latent_dim is not None or self.latent_ratio is not None:
                 raise InputError("latent_dim, latent_ratio: the matrix of features says what they are; leave them out")
             found = hashlib.sha256(np.ascontiguousarray(self.matrix).tobytes()).hexdigest()
