@@ -40,14 +40,18 @@ def browsing(width: int = 1280, height: int = 900, *, dark: bool = False) -> Ite
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
     driver = webdriver.Chrome(options=options, service=webdriver.ChromeService(paths[1]))
     try:
-        # a window is never narrower than 500 pixels; a page that is told so can be
-        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-        driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        narrowed(driver, width, height)
         scheme = [{"name": "prefers-color-scheme", "value": "dark" if dark else "light"}]
         driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": scheme})
         yield driver
     finally:
         driver.quit()
+
+
+def narrowed(driver: Any, width: int = 400, height: int = 800) -> None:
+    """The size of a phone, or another: a window is never narrower than 500 pixels, a page that is told so can be."""
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
 
 
 def complaints(driver: Any) -> list[str]:

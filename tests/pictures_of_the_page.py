@@ -30,6 +30,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 SITE = DOCS / "_build" / "html"
 PAGES = {"landing": "index.html", "gallery": "gallery.html"}
 DRAWN = "document.querySelectorAll('.plot .main-svg').length > 0"
+BUSY = "document.querySelector('.status').innerText.includes('Computing')"
 LOADED = "[...document.images].every(i => i.complete || i.getBoundingClientRect().top > innerHeight)"
 END = "Math.max(...[...document.querySelectorAll('.page, main')].map(e => e.getBoundingClientRect().bottom))"
 TABLES = "document.querySelectorAll('main h2')[1].getBoundingClientRect().top"  # below the figures of a report
@@ -88,6 +89,7 @@ def shown(driver: Any, pages: dict[str, tuple[str, str]]) -> Iterator[tuple[str,
         if driver.find_elements("css selector", "#drawing"):
             draw_schedule(driver)
             until(driver, ready, 300)
+            until(driver, f"!({BUSY})", 300)
         driver.execute_script("document.querySelectorAll('main details').forEach(each => { each.open = true; })")
         top = 0
         if name.endswith("-end"):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import base64
+import re
 import time
-from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from benchmarks.page import Client
@@ -14,6 +16,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 import overlaps as ov
+from figures import made, words
 from overlaps.interface.files import read_dataset
 from overlaps.pages.app import Page, explore_room, outliers_room, warming
 from overlaps.pages.app.choice import Choice
@@ -23,7 +26,7 @@ from overlaps.pages.app.jobs import Job, Task
 from overlaps.pages.app.outliers_room import time_of
 from overlaps.pages.app.paper_figures import Figured, draw
 from overlaps.pages.app.paper_models import model
-from overlaps.pages.app.papers_room import model_of, verdicts_of
+from overlaps.pages.app.papers_room import NAMES, model_of, verdicts_of
 from overlaps.pages.app.room import Room
 from overlaps.pages.app.student_teacher import Explored, chain, knots_of, theory, training
 from overlaps.pages.app.table_forecast import Tabled, columns, learn
@@ -199,6 +202,51 @@ def test_the_code_of_papers_draws_with_other_parameters(tmp_path, monkeypatch) -
     assert read_dataset("data", made["data"])[0]["sum_0"].attrs["beta"] == 1.5
 
 
+def test_the_page_of_the_page_says_which_figures_have_controls() -> None:
+    """And each parameter has a name for those who set it."""
+    text = (Path(__file__).parents[1] / "docs" / "app.md").read_text()
+    rows = [[cell.strip() for cell in line.split("|")[1:-1]] for line in text.splitlines() if line.startswith("| ")]
+    said: dict[bool, set[str]] = {True: set(), False: set()}
+    having = True
+    for row in rows:
+        having = having and row[1] != "figures without"
+        if len(row) == 3 and "`" in row[1]:
+            said[having] |= {f"{row[0]} {name}" for name in re.findall("`([^`]+)`", row[1])}
+    for having, names in said.items():
+        assert names == {
+            f"{paper.handle} {figure.name}"
+            for paper in papers().values()
+            for figure in paper.figures.values()
+            if bool(figure.limits) == having
+        }
+    for paper in papers().values():
+        for figure in paper.figures.values():
+            assert figure.limits.keys() <= NAMES.keys()
+            assert figure.allowed(figure.parameters) == figure.parameters  # the paper's are within the limits
+
+
+EDGES = [
+    ("scaling", "fig11", {"levels": 150}),
+    ("scaling", "fig12", {"rate": 0.05, "exponent": 1.5}),
+    ("scaling", "fig18", {"levels": 20, "units": 5, "exponent": 0.5}),
+    ("scaling", "fig20", {"levels": 4}),
+    ("outliers", "fig9.1", {"noise": 3.0}),
+]
+
+
+@pytest.mark.parametrize(("handle", "name", "numbers"), EDGES, ids=lambda part: str(part))
+def test_figures_with_other_parameters_are_other_figures(handle: str, name: str, numbers: dict) -> None:
+    """Of finite numbers, and what they are drawn with is on them."""
+    chosen = Figured.of(handle, name, "quick", numbers)
+    _, usual = made(handle, name)
+    picture, data = chosen.shown.draw(True, chosen.other)
+    assert all(np.isfinite(v.values).all() for v in data.variables.values() if v.dtype.kind in "fc")
+    assert not data.equals(usual)
+    for value in chosen.other.values():
+        assert f"{value:g}" in words(picture)
+    plt.close(picture)
+
+
 @pytest.mark.parametrize("handle", papers())
 def test_papers_show_what_was_measured(handle: str) -> None:
     shown = str(verdicts_of(handle))
@@ -218,7 +266,11 @@ def test_the_model_of_a_figure_has_its_parameters() -> None:
     _, found = model(Figured("committee", numbers="units=2 rate=0.5"))
     assert isinstance(found, Explored) and (found.units, found.rate, found.last) == (2, 0.5, 1600)
     _, found = model(Figured("outliers", "fig2.1"))
-    assert isinstance(found, Mixed) and found.classes == 10 and time_of(found.moment) == "50"
+    assert isinstance(found, Mixed) and found.classes == 10 and found.variance == 0.1 and time_of(found.moment) == "50"
+    _, found = model(Figured("outliers", "fig2.1", numbers="noise=20"))
+    assert isinstance(found, Mixed) and found.variance == 0.05
+    _, found = model(Figured("scaling", "fig18", numbers="units=3 levels=6"))
+    assert isinstance(found, Explored) and (found.units, found.levels, found.exponent) == (3, 6, 0.25)
     assert theory(Explored(units=3, rate=0.1, last=8000.0)).data["error"].values[0, -1] < 1e-6
 
 
@@ -289,30 +341,6 @@ def test_pickles_are_never_opened(tmp_path) -> None:
 
 def moved(state: Explored) -> dict:
     return {f"{name}_value": value for name, value in state.to_mapping().items()}
-
-
-def test_ten_visitors_at_once_get_right_answers(page: Page, monkeypatch) -> None:
-    monkeypatch.setattr("overlaps.pages.app.student_teacher.AT_ONCE", 30.0)
-    states = [Explored(rate=0.3 + 0.1 * i, units=1 + i % 3, seed=i) for i in range(10)]
-
-    def visit(state: Explored) -> list[float]:
-        client, found = Client(page), None
-        for rate in (1.0, 1.1, state.rate):  # drags, and stays
-            found = client.ask("error.figure", **moved(Explored(**{**state.to_mapping(), "rate": rate})))
-        assert found is not None and found["explore-choice"]["data"] == state.to_mapping()
-        return values(found["error"]["figure"]["data"][0]["y"])
-
-    with ThreadPoolExecutor(10) as pool:
-        shown = list(pool.map(visit, states))
-    for state, y in zip(states, shown, strict=True):
-        assert y == theory(state).data["error"].values[0, 1:].tolist()  # time 0 is not on the axis
-
-
-def values(sent) -> list[float]:
-    """Numbers as Plotly sends them."""
-    if isinstance(sent, list):
-        return sent
-    return np.frombuffer(base64.b64decode(sent["bdata"]), sent["dtype"]).tolist()
 
 
 ABSURD = [

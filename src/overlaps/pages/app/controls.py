@@ -80,7 +80,11 @@ def table(shown: Table) -> list[Any]:
             for row in shown.rows
         ]
     )
-    place = html.Div(html.Table([head, body], className="numbers"), className="wide", tabIndex="0")
+    place = html.Div(
+        html.Table([head, body], className="numbers stacked" if len(shown.columns) > 2 else "numbers"),
+        className="wide",
+        tabIndex="0",
+    )
     return [html.H2(shown.heading), *([html.P(shown.note)] if shown.note else []), place]
 
 

@@ -32,7 +32,8 @@ def model(chosen: Figured) -> tuple[str, Choice] | None:
         units, rate = (chosen.parameters[name] for name in ("units", "rate"))
         return "/", Explored(units=int(units), rate=rate, last=min(800 / rate, Explored.LIMITS["last"][1]))
     if chosen.paper == "scaling" and chosen.figure in SCALING:
-        return "/", SCALING[chosen.figure]
+        known = {name: value for name, value in chosen.other.items() if name in Explored.LIMITS}
+        return "/", replace(SCALING[chosen.figure], **known)
     if chosen.paper == "outliers" and chosen.figure in CLASSES:
-        return "/outliers", Mixed(classes=10, variance=0.1, rate=1.0, size=300)
+        return "/outliers", Mixed(classes=10, variance=1 / chosen.parameters["noise"], rate=1.0, size=300)
     return None

@@ -18,7 +18,17 @@ from .paper_models import model
 from .room import Room
 
 SIZES = [{"label": "quick", "value": "quick"}, {"label": "those of the paper", "value": "paper"}]
-NAMES = {"rate": "learning rate η", "units": "hidden units, K = M", "exponent": "exponent of the spectrum, β"}
+NAMES = {
+    "rate": "learning rate η",
+    "units": "hidden units, K = M",
+    "levels": "spectral levels, L",
+    "exponent": "exponent of the spectrum, β",
+    "noise": "inverse of the variance, λ",
+    "bound": "bound of the means, α",
+    "momentum": "forgetting factor s",
+    "step": "exponent of the step, ln η/ln n",
+    "coupling": "product of the means, ν(0, 1)",
+}
 PICTURE = "/figure.svg"  # address of a figure in full size
 
 

@@ -52,9 +52,11 @@ def upper_axis(ax: Axes, data: xr.Dataset) -> None:
     ax.secondary_xaxis("top", functions=scaled).set_xlabel("β·μ")
 
 
-def all_sets(of: Callable[[str, bool], xr.Dataset], quick: bool) -> tuple[dict[str, xr.Dataset], xr.Dataset]:
+def all_sets(
+    of: Callable[[str, bool, float], xr.Dataset], quick: bool, step: float
+) -> tuple[dict[str, xr.Dataset], xr.Dataset]:
     """A setup for each training set, and all in one, variables named after their set."""
-    parts = {kind: of(kind, quick) for kind in KINDS}
+    parts = {kind: of(kind, quick, step) for kind in KINDS}
     renamed = [part.rename({str(name): f"{kind}_{name}" for name in part.data_vars}) for kind, part in parts.items()]
     return parts, joined(renamed)
 

@@ -20,6 +20,7 @@ import overlaps as ov
 KINDS = ("ball", "truncated", "sphere")  # Data 1, 2, 3
 NAMES = {kind: f"Data {i} ({kind})" for i, kind in enumerate(KINDS, 1)}
 EXPONENT = 0.25
+STEPS = {"step": (0.1, 0.4)}  # exponents that may be set in figures
 
 
 def setting(
@@ -37,7 +38,7 @@ def setting(
 
 
 class Scale(NamedTuple):
-    """Size d = n = N, runs, points of an unseen class, scales e between 0 and .9, small scales, and rotations."""
+    """Size d = n = N, runs, points of a class, scales e up to .9, small ones, rotations, and exponent of the step."""
 
     size: int
     runs: int
@@ -45,11 +46,12 @@ class Scale(NamedTuple):
     scales: int
     small: int
     rotations: int
+    step: float = EXPONENT
 
     @classmethod
-    def of(cls, quick: bool) -> Scale:
+    def of(cls, quick: bool, step: float = EXPONENT) -> Scale:
         """The paper's size, or a small one."""
-        return cls(256, 6, 256, 3, 4, 12) if quick else cls(2048, 30, 512, 9, 8, 300)
+        return cls(256, 6, 256, 3, 4, 12, step) if quick else cls(2048, 30, 512, 9, 8, 300, step)
 
     @classmethod
     def of_claims(cls, quick: bool) -> Scale:
@@ -70,8 +72,11 @@ class Scale(NamedTuple):
 
     def note(self) -> str:
         """What figures are drawn with."""
-        text = f"d = n = N = {self.size}, η = n^.25, tanh, |v| = 5 (Data 2: √d), {self.runs} runs, standard deviations"
-        full = Scale.of(False)
+        step = f"{self.step:g}".removeprefix("0")
+        text = (
+            f"d = n = N = {self.size}, η = n^{step}, tanh, |v| = 5 (Data 2: √d), {self.runs} runs, standard deviations"
+        )
+        full = Scale.of(False, self.step)
         if self == full:
             return text
         text += f"\nquick: size {self.size} instead of {full.size}, {self.runs} runs instead of {full.runs}, "

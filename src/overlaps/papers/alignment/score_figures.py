@@ -16,7 +16,7 @@ import overlaps as ov
 
 from ..panels import finish, panels, titled
 from .curves import all_sets, joined, recall, score, spread, upper_axis
-from .model import KINDS, NAMES, Scale, setting
+from .model import EXPONENT, KINDS, NAMES, STEPS, Scale, setting
 from .paper import PAPER
 from .setups import SCORES, setup1, setup1_drawn, setup2
 
@@ -73,11 +73,12 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     "print, Data 3 is shown; lines are theory, against scales of setup 1, where e = 0 stands alone as nothing is "
     "projected out there, and angles of setup 2",
     claims=("growth", "together", "finite-order", "recall-phases", "recall-rotations"),
+    limits=STEPS,
 )
-def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig3(quick: bool, *, step: float = EXPONENT) -> tuple[Figure, xr.Dataset]:
     """Rows: alignment, elasticity, Recall@1. Columns: setups."""
     figure, axes = panels(3, 2)
-    first, second = setup1_drawn("sphere", quick), setup2("sphere", quick)
+    first, second = setup1_drawn("sphere", quick, step), setup2("sphere", quick, step)
     for ax, name, letter in zip(axes[0:4:2], SCORES, "ab", strict=True):
         score(ax, first, name, "e", f"({letter}) {name}, setup 1\n")
         upper_axis(ax, first)
@@ -94,10 +95,10 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
 
 
 def every_set(
-    of: Callable[[str, bool], xr.Dataset], quick: bool, x: str, *, logarithmic: bool = False
+    of: Callable[[str, bool, float], xr.Dataset], quick: bool, step: float, x: str, *, logarithmic: bool = False
 ) -> tuple[Figure, xr.Dataset]:
     """Rows: training sets. Columns: alignment and elasticity."""
-    parts, data = all_sets(of, quick)
+    parts, data = all_sets(of, quick, step)
     figure, axes = panels(len(KINDS), len(SCORES))
     places = iter(axes)
     for kind, part in parts.items():
@@ -118,38 +119,44 @@ def every_set(
     "figK1",
     "alignment and elasticity against e and β·μ in setup 1, all training sets, with theory",
     claims=("growth", "together", "note-4.4"),
+    limits=STEPS,
 )
-def figK1(quick: bool) -> tuple[Figure, xr.Dataset]:
+def figK1(quick: bool, *, step: float = EXPONENT) -> tuple[Figure, xr.Dataset]:
     """All scales on a linear axis."""
-    return every_set(setup1_drawn, quick, "e")
+    return every_set(setup1_drawn, quick, step, "e")
 
 
 @PAPER.figure(
     "figK2",
     "alignment and elasticity against β·μ in setup 2, all training sets, with theory",
     claims=("together",),
+    limits=STEPS,
 )
-def figK2(quick: bool) -> tuple[Figure, xr.Dataset]:
+def figK2(quick: bool, *, step: float = EXPONENT) -> tuple[Figure, xr.Dataset]:
     """Every dot is a rotation."""
-    return every_set(setup2, quick, "beta_mu")
+    return every_set(setup2, quick, step, "beta_mu")
 
 
 @PAPER.figure(
     "figK3",
     "figure K.1 for e > 0 on a logarithmic axis; Data 2 saturates from e = .05 on",
     claims=("growth", "together"),
+    limits=STEPS,
 )
-def figK3(quick: bool) -> tuple[Figure, xr.Dataset]:
+def figK3(quick: bool, *, step: float = EXPONENT) -> tuple[Figure, xr.Dataset]:
     """Scales above zero."""
-    return every_set(setup1_drawn, quick, "e", logarithmic=True)
+    return every_set(setup1_drawn, quick, step, "e", logarithmic=True)
 
 
 @PAPER.figure(
-    "figK6", "β·μ against e, all training sets, and the line through the mean of b", claims=("linear-similarity",)
+    "figK6",
+    "β·μ against e, all training sets, and the line through the mean of b",
+    claims=("linear-similarity",),
+    limits=STEPS,
 )
-def figK6(quick: bool) -> tuple[Figure, xr.Dataset]:
+def figK6(quick: bool, *, step: float = EXPONENT) -> tuple[Figure, xr.Dataset]:
     """Runs against e v·m/√N."""
-    parts, data = all_sets(setup1, quick)
+    parts, data = all_sets(setup1, quick, step)
     figure, axes = panels(1, len(KINDS))
     size = Scale.of(quick).size
     for ax, (kind, part) in zip(axes, parts.items(), strict=True):

@@ -15,7 +15,7 @@ import xarray as xr
 
 import overlaps as ov
 
-from .model import Scale, setting
+from .model import EXPONENT, Scale, setting
 
 SCORES = ("alignment", "elasticity")
 KEPT = {
@@ -30,19 +30,19 @@ KEPT = {
 
 
 @cache
-def setup1(kind: str, quick: bool) -> xr.Dataset:
+def setup1(kind: str, quick: bool, step: float = EXPONENT) -> xr.Dataset:
     """Scores against the scale e: (run, unseen) measured, and (curve,) predicted for the same classes."""
-    scale = Scale.of(quick)
-    task = setting(kind, scale.size)
+    scale = Scale.of(quick, step)
+    task = setting(kind, scale.size, exponent=scale.step)
     unseen = ov.giant_step.scaled(task.direction, scale.e)
     return _scored(task, unseen, unseen, scale, "e", seed=1)
 
 
 @cache
-def setup1_line(kind: str, quick: bool) -> xr.Dataset:
+def setup1_line(kind: str, quick: bool, step: float = EXPONENT) -> xr.Dataset:
     """Theory of setup 1 on a fine grid of scales e on both sides of zero, with the small ones, for lines of figures."""
-    scale = Scale.of(quick)
-    task = setting(kind, scale.size)
+    scale = Scale.of(quick, step)
+    task = setting(kind, scale.size, exponent=scale.step)
     even, small = np.linspace(0.05, 0.9, 12), np.geomspace(1e-4, 0.03, 6)
     e = np.concatenate([-even[::-1], -small[::-1], small, even])
     theory = ov.giant_step.solve(task, ov.giant_step.scaled(task.direction, e), progress=not quick).data.isel(run=0)
@@ -53,24 +53,24 @@ def setup1_line(kind: str, quick: bool) -> xr.Dataset:
     return xr.Dataset(found, {"line_e": ("line", e, {"long_name": "scale e of the fine grid"})})
 
 
-def setup1_drawn(kind: str, quick: bool) -> xr.Dataset:
+def setup1_drawn(kind: str, quick: bool, step: float = EXPONENT) -> xr.Dataset:
     """Setup 1 with its lines."""
-    return setup1(kind, quick).merge(setup1_line(kind, quick), combine_attrs="override")
+    return setup1(kind, quick, step).merge(setup1_line(kind, quick, step), combine_attrs="override")
 
 
-def setup2(kind: str, quick: bool) -> xr.Dataset:
+def setup2(kind: str, quick: bool, step: float = EXPONENT) -> xr.Dataset:
     """Scores against the size of a rotation, with those of figures."""
-    return rotations(kind, Scale.of(quick))
+    return rotations(kind, Scale.of(quick, step))
 
 
 @cache
 def rotations(kind: str, scale: Scale) -> xr.Dataset:
     """Scores against the size c of a rotation, and predicted ones against the angle."""
-    task = setting(kind, scale.size)
+    task = setting(kind, scale.size, exponent=scale.step)
     v = task.direction
     beside = np.zeros(v.size)
     beside[:2] = np.sqrt(v @ v / 2) * np.array([1, -1])  # orthogonal to v, of its length
-    angles = np.radians(np.linspace(0, 90, 13 if scale == Scale.of(True) else 31))
+    angles = np.radians(np.linspace(0, 90, 13 if scale == Scale.of(True, scale.step) else 31))
     curve = [ov.giant_step.UnseenClass(np.cos(t) * v + np.sin(t) * beside, value=t) for t in angles]
     unseen = ov.giant_step.rotated(v, scale.c, seed=2)
     return _scored(task, unseen, curve, scale, "c", seed=2)
@@ -85,7 +85,7 @@ def _scored(
     seed: int,
 ) -> xr.Dataset:
     root = np.sqrt(task.count[2])
-    long = scale == Scale.of(False)
+    long = scale == Scale.of(False, scale.step)
     runs = ov.giant_step.train(task, unseen, scale.runs, scale.points, seed, progress=long).data
     runs = runs.assign(beta_mu=runs["similarity"] / root)
     found = {key: (("run", "unseen"), runs[key].values, {"long_name": text}) for key, text in KEPT.items()}

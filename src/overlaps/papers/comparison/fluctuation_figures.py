@@ -15,7 +15,7 @@ import xarray as xr
 import overlaps as ov
 
 from ..panels import finish, panels, titled
-from .model import LOSSES, NAMES, problem, start
+from .model import COUPLING, LOSSES, NAMES, problem, start
 from .paper import PAPER
 from .refinement_claims import predicted, scaled_variance
 
@@ -44,9 +44,10 @@ class Scale(NamedTuple):
         """The paper's size, or a small one."""
         return cls(200, 2, 500, LOSSES[:1]) if quick else cls(2000, 8, 4000, LOSSES)
 
-    def note(self) -> str:
+    def note(self, coupling: float = COUPLING) -> str:
         """What the figure is drawn with."""
-        text = f"{NAMES['softplus']}, t = .2, ν(0, 1) = −.5, m = n = {self.samples}, {self.runs} runs, standard errors"
+        text = f"{NAMES['softplus']}, t = .2, ν(0, 1) = {coupling:g}, m = n = {self.samples}, "
+        text += f"{self.runs} runs, standard errors"
         full = Scale.of(False)
         if self == full:
             return text
@@ -60,15 +61,16 @@ class Scale(NamedTuple):
     "z^2 = -1, and theory by one pass and through all steps; loss and last step are not given in print",
     claims=("claim-1", "fluctuations", "iterations"),
     reduced="4000 runs in place of 10^5",
+    limits={"coupling": (-0.95, 0.95)},
 )
-def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig3(quick: bool, *, coupling: float = COUPLING) -> tuple[Figure, xr.Dataset]:
     """Square and logistic loss."""
     scale = Scale.of(quick)
     shape = len(scale.losses), scale.steps + 1
     curves = {name: np.empty(shape) for name in CURVES}
     errors = {name: np.empty(shape) for name in ("training", "continued", "zero")}
     for i, loss in enumerate(scale.losses):
-        task = problem("softplus", loss, steps=scale.steps)
+        task = problem("softplus", loss, coupling=coupling, steps=scale.steps)
         begin = start(task, scale.samples)
         runs = ov.sample(task, begin, runs=scale.runs, seed=3, progress=False).data["training_error"].values
         curves["training"][i], errors["training"][i] = scaled_variance(runs, scale.samples)
@@ -78,13 +80,13 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
             curves[name][i] = at["variance_training_error"].values
             errors[name][i] = at["variance_training_error_se"].values
         for name, once in (("theory", False), ("one_pass", True)):
-            curves[name][i] = predicted(loss, scale.steps, once)["variance_training_error"].values
+            curves[name][i] = predicted(loss, scale.steps, once, coupling)["variance_training_error"].values
     dims = ("loss", "step")
     variables = {name: (dims, values, {"long_name": f"m Var, {CURVES[name]}"}) for name, values in curves.items()}
     for name, values in errors.items():
         variables[f"{name}_error"] = (dims, values, {"long_name": f"standard error of m Var, {CURVES[name]}"})
     axes = {"loss": list(scale.losses), "step": np.arange(scale.steps + 1)}
-    data = xr.Dataset(variables, axes, {"parameters": scale.note()})
+    data = xr.Dataset(variables, axes, {"parameters": scale.note(coupling)})
     figure, places = panels(1, len(scale.losses))
     styles = {"training": "ko", "continued": "C1s", "zero": "0.4", "theory": "C0-", "one_pass": "C3--"}
     for ax, loss in zip(places, scale.losses, strict=True):
@@ -97,5 +99,5 @@ def fig3(quick: bool) -> tuple[Figure, xr.Dataset]:
                 ax.plot(part["step"], part[name], style, lw=1.2, label=CURVES[name])
         ax.set_xticks(part["step"].values)
         finish(ax, f"{loss} loss", "time (steps)", "m Var(training error)")
-    titled(figure, scale.note())
+    titled(figure, scale.note(coupling))
     return figure, data

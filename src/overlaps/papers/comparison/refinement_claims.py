@@ -20,7 +20,7 @@ from ..ledger import UNDECIDED, Measurement, told
 from . import loops
 from .algorithm import Passes
 from .mean_field import Limit
-from .model import LOSSES, problem, start
+from .model import COUPLING, LOSSES, problem, start
 from .paper import PAPER
 
 Array = NDArray[np.float64]
@@ -34,9 +34,9 @@ def scaled_variance(values: Array, m: int) -> tuple[Array, Array]:
 
 
 @cache
-def predicted(loss: str, steps: int, one_pass: bool) -> xr.Dataset:
+def predicted(loss: str, steps: int, one_pass: bool, coupling: float = COUPLING) -> xr.Dataset:
     """Theory of the fluctuations for the soft ReLU, which depends on no size; figure and claim draw on it."""
-    task = problem("softplus", loss, steps=steps)
+    task = problem("softplus", loss, coupling=coupling, steps=steps)
     return ov.full_batch.fluctuations(task, start(task, 1000), one_pass=one_pass, progress=False)
 
 

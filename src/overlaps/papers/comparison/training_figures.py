@@ -42,23 +42,24 @@ class Scale(NamedTuple):
             return cls(cases[::3], (-0.9, 0.5), 3, 1e-2)
         return cls(cases, (-0.9, COUPLING, 0.0, 0.5), 10, 2e-3)
 
-    def note(self, name: str = "") -> str:
+    def note(self, name: str = "", *, momentum: float = 0.0, coupling: float = COUPLING) -> str:
         """What a figure is drawn with, against the parameter called `name`."""
         text = f"t = .2, |θ(0)| = .1, two classes of weight .5; lines: mean-field theory within {self.accuracy:g}, "
         text += f"dots: mean and standard deviation of {self.runs} runs"
+        text += f"; s = {momentum:g}" * (momentum != 0) + f"; ν(0, 1) = {coupling:g}" * (coupling != COUPLING)
         if self == Scale.of(False):
             return text
         text += f"\nquick: {self.runs} runs instead of 10, two pairs of activation and loss instead of four"
         return text + ", two couplings instead of four" * (name == "coupling")
 
 
-def curves(scale: Scale, ratio: float, name: str, values: Sequence[float]) -> xr.Dataset:
+def curves(scale: Scale, ratio: float, name: str, values: Sequence[float], **others: float) -> xr.Dataset:
     """Theory, and runs for each number of samples, for each case and value of the parameter called `name`."""
     shape = len(scale.cases), len(values)
     theory, runs = np.empty((*shape, STEPS + 1)), np.empty((*shape, len(SAMPLES), scale.runs, STEPS + 1))
     for i, case in enumerate(scale.cases):
         for j, value in enumerate(values):
-            options: dict[str, Any] = {name: value}
+            options: dict[str, Any] = {name: value} | others
             task = problem(*case, ratio=ratio, steps=STEPS, **options)
             solved = ov.solve(task, start(task, min(SAMPLES)), accuracy=scale.accuracy)
             theory[i, j] = solved.data["training_error"].values[0]
@@ -71,7 +72,7 @@ def curves(scale: Scale, ratio: float, name: str, values: Sequence[float]) -> xr
     }
     cases = [f"{NAMES[activation]}, {loss} loss" for activation, loss in scale.cases]
     axes = {"case": cases, name: list(values), "samples": list(SAMPLES), "step": np.arange(STEPS + 1)}
-    return xr.Dataset(found, axes, {"parameters": scale.note(name)})
+    return xr.Dataset(found, axes, {"parameters": scale.note(name, **others)})
 
 
 def draw(data: xr.Dataset, rows: Sequence[tuple[str, dict[str, Any]]], name: str, symbol: str) -> Figure:
@@ -100,12 +101,15 @@ def draw(data: xr.Dataset, rows: Sequence[tuple[str, dict[str, Any]]], name: str
     "the means; loss, activation and couplings are not given in print, both losses and activations are shown for each "
     "printed panel; runs are sampled by their exact law",
     claims=("figure-1",),
+    limits={"momentum": (0.0, 0.95)},
 )
-def fig1(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig1(quick: bool, *, momentum: float = 0.0) -> tuple[Figure, xr.Dataset]:
     """Rows: (a) to (d). Columns: activation and loss."""
     scale = Scale.of(quick)
     ratios = xr.DataArray([0.1, 1.0], dims="ratio", name="ratio")
-    data = xr.concat([curves(scale, float(ratio), "coupling", scale.couplings) for ratio in ratios], ratios)
+    data = xr.concat(
+        [curves(scale, float(ratio), "coupling", scale.couplings, momentum=momentum) for ratio in ratios], ratios
+    )
     order = [(ratio, m) for ratio in (0.1, 1.0) for m in SAMPLES]
     rows: list[tuple[str, dict[str, Any]]] = [
         (f"printed ({letter}): γ = {ratio:g}, m = {m}", {"ratio": ratio, "samples": m})
@@ -119,10 +123,11 @@ def fig1(quick: bool) -> tuple[Figure, xr.Dataset]:
     "training error of momentum gradient descent against step, gamma = 1, m = 10000 and 1000, forgetting factors 0, .5 "
     "and .9; loss and activation are not given in print, both of each are shown; runs are sampled by their exact law",
     claims=("figure-2",),
+    limits={"coupling": (-0.95, 0.95)},
 )
-def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig2(quick: bool, *, coupling: float = COUPLING) -> tuple[Figure, xr.Dataset]:
     """Rows: (a) and (b). Columns: activation and loss."""
-    data = curves(Scale.of(quick), 1.0, "momentum", (0.0, 0.5, 0.9))
+    data = curves(Scale.of(quick), 1.0, "momentum", (0.0, 0.5, 0.9), coupling=coupling)
     rows: list[tuple[str, dict[str, Any]]] = [
         (f"printed ({letter}): m = {m}", {"samples": m}) for letter, m in zip("ab", SAMPLES, strict=True)
     ]

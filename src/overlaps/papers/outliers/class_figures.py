@@ -34,28 +34,31 @@ if TYPE_CHECKING:
 
 Array = NDArray[np.float64]
 SEED = 1
+NOISE = 10.0  # λ, whose inverse is the variance within a class
+NOISES = {"noise": (3.0, 50.0)}  # that may be set
 
 
 class Scale(NamedTuple):
-    """Classes k, dimension d, samples of a matrix, and times to look."""
+    """Classes k, dimension d, samples of a matrix, times to look, and λ."""
 
     classes: int
     size: int
     samples: int
     times: tuple[float, ...]
+    noise: float = NOISE
 
     @classmethod
-    def of(cls, quick: bool) -> Scale:
+    def of(cls, quick: bool, noise: float = NOISE) -> Scale:
         """The paper's, or a small one."""
         if quick:
-            return cls(6, 200, 4000, (0.0, 2.0, 5.0, 10.0, 25.0, 50.0))
-        return cls(10, 1000, 50_000, (0, 1, 2, 3, 4, 6, 8, 10, 12.5, 15, 20, 25, 30, 35, 40, 45, 50))
+            return cls(6, 200, 4000, (0.0, 2.0, 5.0, 10.0, 25.0, 50.0), noise)
+        return cls(10, 1000, 50_000, (0, 1, 2, 3, 4, 6, 8, 10, 12.5, 15, 20, 25, 30, 35, 40, 45, 50), noise)
 
     def note(self, kind: str | None = None) -> str:
         """What the figure is drawn with, `kind` being that of its samples if it has any."""
-        text = f"k = {self.classes}, d = {self.size}, λ = 10, β = 0.01, δ = 1/d"
+        text = f"k = {self.classes}, d = {self.size}, λ = {self.noise:g}, β = 0.01, δ = 1/d"
         text += f"; {self.samples // self.size} d {kind} samples" if kind else ""
-        if self == Scale.of(False):
+        if self == Scale.of(False, self.noise):
             return text
         return (
             text
@@ -64,64 +67,64 @@ class Scale(NamedTuple):
 
 
 @cache
-def problem_of(quick: bool) -> tuple[ov.Problem, ov.Start]:
+def problem_of(quick: bool, noise: float = NOISE) -> tuple[ov.Problem, ov.Start]:
     """Classes with means e_50i, and the start of the run."""
-    k, size, *_ = Scale.of(quick)
-    problem = classes(k, size=size)
+    k, size, *_ = Scale.of(quick, noise)
+    problem = classes(k, variance=1 / noise, size=size)
     return problem, start(problem, size, SEED)
 
 
-def observed(quick: bool, **options: Any) -> xr.Dataset:
+def observed(quick: bool, noise: float, **options: Any) -> xr.Dataset:
     """The one run of all these figures, with an observer of these options."""
-    problem, begin = problem_of(quick)
-    times = Scale.of(quick).times
+    problem, begin = problem_of(quick, noise)
+    times = Scale.of(quick, noise).times
     watch = ov.spectra.Observer(**options)
     return ov.train(problem, begin, times, runs=1, seed=SEED, observe=watch, progress=False).data.isel(run=0)
 
 
 @cache
-def aligned(quick: bool, source: str) -> xr.Dataset:
+def aligned(quick: bool, source: str, noise: float = NOISE) -> xr.Dataset:
     """Alignments of all classes with E_k of their blocks."""
     tolerance = DOUBLE if quick else 3e-3  # small blocks cost little in double precision
-    return observed(quick, source=source, samples=Scale.of(quick).samples, tolerance=tolerance)
+    return observed(quick, noise, source=source, samples=Scale.of(quick, noise).samples, tolerance=tolerance)
 
 
 @cache
-def leading_values(quick: bool, source: str) -> xr.Dataset:
+def leading_values(quick: bool, source: str, noise: float = NOISE) -> xr.Dataset:
     """The 2k largest eigenvalues of the first class's block of the Hessian: k outliers and k of the bulk."""
-    scale = Scale.of(quick)
+    scale = Scale.of(quick, noise)
     # in double precision: half of these pairs belong to the bulk, where they are close to each other
     options = {"kinds": ["hessian"], "blocks": [0], "count": 2 * scale.classes, "tolerance": DOUBLE}
-    return observed(quick, source=source, samples=scale.samples, **options)
+    return observed(quick, noise, source=source, samples=scale.samples, **options)
 
 
 @cache
-def weights(quick: bool) -> Array:
+def weights(quick: bool, noise: float = NOISE) -> Array:
     """Classifiers x^a along the run, (times, k, d)."""
     # one sample and one pair: only the weights are wanted
-    data = observed(quick, kinds=["hessian"], blocks=[0], count=1, samples=1, keep_weights=True)
-    return data["weights"].values / np.sqrt(Scale.of(quick).size)
+    data = observed(quick, noise, kinds=["hessian"], blocks=[0], count=1, samples=1, keep_weights=True)
+    return data["weights"].values / np.sqrt(Scale.of(quick, noise).size)
 
 
 @cache
-def macro(quick: bool) -> xr.Dataset:
+def macro(quick: bool, noise: float = NOISE) -> xr.Dataset:
     """The ODE from the overlaps of the start."""
-    problem, begin = problem_of(quick)
-    return ov.solve(problem, begin, Scale.of(quick).times).data.isel(run=0)
+    problem, begin = problem_of(quick, noise)
+    return ov.solve(problem, begin, Scale.of(quick, noise).times).data.isel(run=0)
 
 
 @cache
-def predicted_at(quick: bool, kind: str, time: int) -> ov.spectra.PredictedSpectrum:
+def predicted_at(quick: bool, kind: str, time: int, noise: float = NOISE) -> ov.spectra.PredictedSpectrum:
     """What block (1, 1) of as many test samples is predicted to show at that time, by its number."""
-    problem, _ = problem_of(quick)
-    scale, state = Scale.of(quick), macro(quick).isel(time=time)
+    problem, _ = problem_of(quick, noise)
+    scale, state = Scale.of(quick, noise), macro(quick, noise).isel(time=time)
     point = ov.Start.from_overlaps(problem, Q=state["Q"].values, m=state["m"].values, size=scale.size)
     return ov.spectra.predicted_outliers(problem, point, scale.samples, kind=kind)  # pyright: ignore[reportArgumentType]
 
 
-def predicted(quick: bool, kind: str) -> list[ov.spectra.PredictedSpectrum]:
+def predicted(quick: bool, kind: str, noise: float = NOISE) -> list[ov.spectra.PredictedSpectrum]:
     """The same at all times."""
-    return [predicted_at(quick, kind, i) for i in range(len(Scale.of(quick).times))]
+    return [predicted_at(quick, kind, i, noise) for i in range(len(Scale.of(quick, noise).times))]
 
 
 def in_span(data: xr.Dataset) -> Array:
@@ -130,15 +133,15 @@ def in_span(data: xr.Dataset) -> Array:
     return np.sqrt((data["m"].values ** 2).sum(axis=2) / Q)
 
 
-def alignment_figure(quick: bool, source: str, order: tuple[str, str]) -> tuple[Figure, xr.Dataset]:
+def alignment_figure(quick: bool, source: str, order: tuple[str, str], noise: float) -> tuple[Figure, xr.Dataset]:
     """Alignment of every class with the E_k of its blocks."""
-    scale, data = Scale.of(quick), aligned(quick, source)
-    k, times, span = scale.classes, np.array(scale.times), in_span(macro(quick))[:, 0]
+    scale, data = Scale.of(quick, noise), aligned(quick, source, noise)
+    k, times, span = scale.classes, np.array(scale.times), in_span(macro(quick, noise))[:, 0]
     curves: dict[str, Any] = {"in_span": ("time", span)}
     figure, axes = panels(1, 2)
     for kind, ax in zip(order, axes, strict=True):
         rho = data[f"{kind}_alignment"].values
-        theory = np.array([p.alignment_of_student(0, k) for p in predicted(quick, kind)])
+        theory = np.array([p.alignment_of_student(0, k) for p in predicted(quick, kind, noise)])
         for c in range(k - 1, -1, -1):
             label = {0: "c = 1", 1: f"c = 2 to {k}"}.get(c)
             ax.plot(times, rho[:, c], color="C3" if c == 0 else "C0", lw=1.5 if c == 0 else 0.8, label=label)
@@ -157,19 +160,19 @@ def alignment_figure(quick: bool, source: str, order: tuple[str, str]) -> tuple[
     return figure, xr.Dataset(curves, axis, {"parameters": scale.note(source)})
 
 
-def transition_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
+def transition_figure(quick: bool, source: str, noise: float) -> tuple[Figure, xr.Dataset]:
     """Eigenvalues of block (1, 1) of the Hessian, and x^1·μ_j."""
-    scale = Scale.of(quick)
+    scale = Scale.of(quick, noise)
     k, times, data, theory = (
         scale.classes,
         np.array(scale.times),
-        leading_values(quick, source),
-        predicted(quick, KINDS[0]),
+        leading_values(quick, source, noise),
+        predicted(quick, KINDS[0], noise),
     )
     values, overlaps, limit = (
         data["hessian_values"].values[:, 0],
         data["m"].values[:, 0],
-        macro(quick)["m"].values[:, 0],
+        macro(quick, noise)["m"].values[:, 0],
     )
     edge = np.array([p.high for p in theory])
     # what does not stand out sits at the edge
@@ -206,44 +209,50 @@ def transition_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
     "fig2.1",
     "alignment of every class with the outlier eigenspaces of its Hessian and G-matrix blocks",
     claims=("figure-2.1", "theorem-2.3"),
+    limits=NOISES,
 )
-def fig2_1(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig2_1(quick: bool, *, noise: float = NOISE) -> tuple[Figure, xr.Dataset]:
     """k = 10, d = 1000, λ = 10, β = .01, δ = 1/d; left: Hessian, right: G-matrix."""
-    return alignment_figure(quick, "test", ("hessian", "gradient"))
+    return alignment_figure(quick, "test", ("hessian", "gradient"), noise)
 
 
-@PAPER.figure("fig9.3", "figure 2.1 with the samples of training", claims=("train-vs-test", "theorem-2.3"))
-def fig9_3(quick: bool) -> tuple[Figure, xr.Dataset]:
+@PAPER.figure(
+    "fig9.3", "figure 2.1 with the samples of training", claims=("train-vs-test", "theorem-2.3"), limits=NOISES
+)
+def fig9_3(quick: bool, *, noise: float = NOISE) -> tuple[Figure, xr.Dataset]:
     """Left: G-matrix, right: Hessian, as in the paper."""
-    return alignment_figure(quick, "train", ("gradient", "hessian"))
+    return alignment_figure(quick, "train", ("gradient", "hessian"), noise)
 
 
 @PAPER.figure(
     "fig2.3",
     "the top eigenvalue of the first class separates, and so does its inner product with its mean",
     claims=("theorem-2.5", "eq-2.1"),
+    limits=NOISES,
 )
-def fig2_3(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig2_3(quick: bool, *, noise: float = NOISE) -> tuple[Figure, xr.Dataset]:
     """Parameters of figure 2.1."""
-    return transition_figure(quick, "test")
+    return transition_figure(quick, "test", noise)
 
 
-@PAPER.figure("fig9.4", "figure 2.3 with the samples of training", claims=("train-vs-test", "theorem-2.5"))
-def fig9_4(quick: bool) -> tuple[Figure, xr.Dataset]:
+@PAPER.figure(
+    "fig9.4", "figure 2.3 with the samples of training", claims=("train-vs-test", "theorem-2.5"), limits=NOISES
+)
+def fig9_4(quick: bool, *, noise: float = NOISE) -> tuple[Figure, xr.Dataset]:
     """Parameters of figure 2.1."""
-    return transition_figure(quick, "train")
+    return transition_figure(quick, "train", noise)
 
 
-def fresh_samples(quick: bool) -> ov.spectra.Batch:
+def fresh_samples(quick: bool, noise: float = NOISE) -> ov.spectra.Batch:
     """Fresh test samples."""
-    problem, begin = problem_of(quick)
-    return ov.spectra.Batch.draw(problem, begin, Scale.of(quick).samples, seed=1000)
+    problem, begin = problem_of(quick, noise)
+    return ov.spectra.Batch.draw(problem, begin, Scale.of(quick, noise).samples, seed=1000)
 
 
-def fresh_block(quick: bool, batch: ov.spectra.Batch, time: int, kind: str) -> Array:
+def fresh_block(quick: bool, batch: ov.spectra.Batch, time: int, kind: str, noise: float) -> Array:
     """Block (1, 1) of these samples at the weights of that time, by its number, (d, d)."""
-    problem, _ = problem_of(quick)
-    point = ov.Start.from_weights(problem, weights(quick)[time] * np.sqrt(Scale.of(quick).size))
+    problem, _ = problem_of(quick, noise)
+    point = ov.Start.from_weights(problem, weights(quick, noise)[time] * np.sqrt(Scale.of(quick, noise).size))
     make = ov.spectra.hessian if kind == "hessian" else ov.spectra.gradient_matrix
     return make(problem, point, batch).block(0).dense()
 
@@ -259,26 +268,27 @@ def mark_means(ax: Axes, scale: Scale) -> None:
     "fig2.2",
     "entries of the first classifier and of the leading eigenvectors after training",
     claims=("theorem-2.4", "theorem-2.5"),
+    limits=NOISES,
 )
-def fig2_2(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig2_2(quick: bool, *, noise: float = NOISE) -> tuple[Figure, xr.Dataset]:
     """x^1 and the k leading eigenvectors of ∇²R̂_11 and Ĝ_11 at time 50, means e_50i."""
-    scale = Scale.of(quick)
-    k, axis, x = scale.classes, np.arange(1, scale.size + 1), weights(quick)[-1, 0]
+    scale = Scale.of(quick, noise)
+    k, axis, x = scale.classes, np.arange(1, scale.size + 1), weights(quick, noise)[-1, 0]
     curves: dict[str, Any] = {"classifier": ("coordinate", x)}
-    batch = fresh_samples(quick)
+    batch = fresh_samples(quick, noise)
     figure, axes = panels(1, 3)
     axes[0].plot(axis, x, color="C3", lw=0.8, label="$x^1$")
     mark_means(axes[0], scale)
     finish(axes[0], f"$x^1$ after {50 * scale.size} steps", "coordinate", "entry", loc="upper right")
     for kind, ax in zip(KINDS, axes[1:], strict=True):
-        vectors = np.linalg.eigh(fresh_block(quick, batch, -1, kind)).eigenvectors[:, : -k - 1 : -1]
+        vectors = np.linalg.eigh(fresh_block(quick, batch, -1, kind, noise)).eigenvectors[:, : -k - 1 : -1]
         largest = np.abs(vectors).argmax(axis=0)
         vectors = vectors * np.sign(vectors[largest, np.arange(k)])
         for i in range(k - 1, -1, -1):
             label = {0: "first", 1: f"ranks 2 to {k}"}.get(i)
             ax.plot(axis, vectors[:, i], color="C3" if i == 0 else "C0", lw=0.8 if i == 0 else 0.4, label=label)
         mark_means(ax, scale)
-        standing = min(predicted_at(quick, kind, len(scale.times) - 1).standing, k)
+        standing = min(predicted_at(quick, kind, len(scale.times) - 1, noise).standing, k)
         title = f"{k} leading eigenvectors of ${NAMES[kind]}_{{11}}$; predicted to stand out: {standing}"
         finish(ax, title, "coordinate", "entry (sign: largest positive)", loc="upper right")
         curves[f"{kind}_vectors"] = (("coordinate", "rank"), vectors, {"predicted_outliers": standing})
@@ -287,11 +297,13 @@ def fig2_2(quick: bool) -> tuple[Figure, xr.Dataset]:
     return figure, xr.Dataset(curves, axis, {"parameters": scale.note("test")})
 
 
-@PAPER.figure("fig9.1", "entries of the first two classifiers before and after training", claims=("theorem-2.4",))
-def fig9_1(quick: bool) -> tuple[Figure, xr.Dataset]:
+@PAPER.figure(
+    "fig9.1", "entries of the first two classifiers before and after training", claims=("theorem-2.4",), limits=NOISES
+)
+def fig9_1(quick: bool, *, noise: float = NOISE) -> tuple[Figure, xr.Dataset]:
     """x^1 and x^2 at time 0, above, and 50, below."""
-    scale = Scale.of(quick)
-    axis, x = np.arange(1, scale.size + 1), weights(quick)[[0, -1], :2]
+    scale = Scale.of(quick, noise)
+    axis, x = np.arange(1, scale.size + 1), weights(quick, noise)[[0, -1], :2]
     figure, axes = panels(2, 2)
     for row, time in enumerate((scale.times[0], scale.times[-1])):
         for a in range(2):
@@ -310,14 +322,15 @@ def fig9_1(quick: bool) -> tuple[Figure, xr.Dataset]:
     "fig9.2",
     "spectrum of the first class's block of the Hessian during training",
     claims=("theorem-2.4", "theorem-2.5"),
+    limits=NOISES,
 )
-def fig9_2(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig9_2(quick: bool, *, noise: float = NOISE) -> tuple[Figure, xr.Dataset]:
     """All eigenvalues at times 0, 2, 10 and 50."""
-    scale, shown = Scale.of(quick), (0.0, 2.0, 10.0, 50.0)
+    scale, shown = Scale.of(quick, noise), (0.0, 2.0, 10.0, 50.0)
     at = [scale.times.index(time) for time in shown]
-    batch = fresh_samples(quick)
-    values = np.array([np.linalg.eigvalsh(fresh_block(quick, batch, i, "hessian"))[::-1] for i in at])
-    theory = [predicted_at(quick, "hessian", i) for i in at]
+    batch = fresh_samples(quick, noise)
+    values = np.array([np.linalg.eigvalsh(fresh_block(quick, batch, i, "hessian", noise))[::-1] for i in at])
+    theory = [predicted_at(quick, "hessian", i, noise) for i in at]
     bins = np.linspace(0, 1.05 * values.max(), 90)
     figure, axes = panels(2, 2)
     for time, ax, levels, p in zip(shown, axes, values, theory, strict=True):

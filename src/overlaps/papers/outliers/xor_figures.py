@@ -34,39 +34,42 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
+NOISE = 10.0  # λ, whose inverse is the variance within a class
+NOISES = {"noise": (3.0, 50.0)}  # that may be set
 SEED = 2  # one of the many that end with all four classes discerned
 FEW_UNITS, LAST = 5, 100.0  # of figure 2.6: units, and the time at which hidden classes are counted
 
 
 class Scale(NamedTuple):
-    """Units K, dimension d, samples of a matrix, and times to look."""
+    """Units K, dimension d, samples of a matrix, times to look, and λ."""
 
     units: int
     size: int
     samples: int
     times: tuple[float, ...]
+    noise: float = NOISE
 
     @classmethod
-    def of(cls, quick: bool) -> Scale:
+    def of(cls, quick: bool, noise: float = NOISE) -> Scale:
         """The paper's, or a small one."""
         if quick:
-            return cls(8, 200, 2000, (0.0, 5.0, 10.0, 25.0, 50.0))
-        return cls(20, 1000, 50_000, (0, 2, 4, 6, 8, 10, 12.5, 15, 20, 25, 30, 35, 40, 45, 50))
+            return cls(8, 200, 2000, (0.0, 5.0, 10.0, 25.0, 50.0), noise)
+        return cls(20, 1000, 50_000, (0, 2, 4, 6, 8, 10, 12.5, 15, 20, 25, 30, 35, 40, 45, 50), noise)
 
     def note(self, kind: str) -> str:
         """What the figure is drawn with, `kind` being that of its samples."""
-        text = f"K = {self.units}, d = {self.size}, λ = 10, β = 0.02, δ = 1/d; "
+        text = f"K = {self.units}, d = {self.size}, λ = {self.noise:g}, β = 0.02, δ = 1/d; "
         text += f"{self.samples // self.size} d {kind} samples"
-        if self == Scale.of(False):
+        if self == Scale.of(False, self.noise):
             return text
         return text + "\nquick: K = 8 instead of 20, d = 200 instead of 1000, 10 d samples instead of 50 d"
 
 
 @cache
-def run(quick: bool, source: str) -> xr.Dataset:
+def run(quick: bool, source: str, noise: float = NOISE) -> xr.Dataset:
     """The one run of figures 2.4, 2.5, 9.5 and 9.6, seen through test or train samples."""
-    scale = Scale.of(quick)
-    problem = xor(scale.units)
+    scale = Scale.of(quick, noise)
+    problem = xor(scale.units, variance=1 / noise)
     tolerance = DOUBLE if quick else 3e-3  # small blocks cost little in double precision
     watch = ov.spectra.Observer(source=source, samples=scale.samples, tolerance=tolerance)
     begin = start(problem, scale.size, SEED)
@@ -90,10 +93,10 @@ def readout_pairs(problem: ov.Problem, data: xr.Dataset, size: int, kind: str) -
 
 
 @cache
-def theory(quick: bool, kind: str) -> tuple[Array, Array, Array, int]:
+def theory(quick: bool, kind: str, noise: float = NOISE) -> tuple[Array, Array, Array, int]:
     """Eigenvalues of vv and ρ of v as in `readout_pairs`, ρ(W_i, E_2) of the unit i of largest readout, and i."""
-    scale, data = Scale.of(quick), run(quick, "test")
-    problem, unit = xor(scale.units), int(np.abs(data["v"].values[-1]).argmax())
+    scale, data = Scale.of(quick, noise), run(quick, "test", noise)
+    problem, unit = xor(scale.units, variance=1 / noise), int(np.abs(data["v"].values[-1]).argmax())
     rho = [
         ov.spectra.predicted_outliers(problem, point, scale.samples, (unit, unit), kind).alignment_of_student(unit, 2)  # pyright: ignore[reportArgumentType]
         for point in points(problem, data, scale.size)
@@ -101,13 +104,13 @@ def theory(quick: bool, kind: str) -> tuple[Array, Array, Array, int]:
     return *readout_pairs(problem, data, scale.size, kind), np.array(rho), unit
 
 
-def alignment_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
+def alignment_figure(quick: bool, source: str, noise: float) -> tuple[Figure, xr.Dataset]:
     """Alignments of both layers with the outlier eigenspaces of their blocks."""
     import matplotlib.pyplot as plt
     from matplotlib.cm import ScalarMappable
     from matplotlib.colors import Normalize
 
-    scale, data = Scale.of(quick), run(quick, source)
+    scale, data = Scale.of(quick, noise), run(quick, source, noise)
     times, final = np.array(scale.times), np.abs(data["v"].values[-1])
     colors = ScalarMappable(Normalize(0, final.max()), plt.colormaps["viridis_r"])
     curves: dict[str, Any] = {"final_readout": ("unit", data["v"].values[-1])}
@@ -115,7 +118,7 @@ def alignment_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
     sampled = "these" if source == "test" else "as many test"
     for kind, first, second in zip(KINDS, axes[:2], axes[2:], strict=True):
         rho, readout = data[f"{kind}_alignment"].values, data[f"{kind}_readout_alignment"].values
-        _, predicted_readout, predicted, unit = theory(quick, kind)
+        _, predicted_readout, predicted, unit = theory(quick, kind, noise)
         for i in range(scale.units):
             first.plot(times, rho[:, i], color=colors.to_rgba(final[i]), lw=0.9)
         first.plot(times, predicted, **PREDICTED, label=f"prediction for largest $|v_i|$, {sampled} samples")
@@ -148,13 +151,13 @@ def draw_values(ax: Axes, times: Array, values: Array, exact: Array, outliers: i
     ax.set_ylim(max(0.5 * values[:, -1].min(), 2e-5), 2 * values.max())
 
 
-def readout_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
+def readout_figure(quick: bool, source: str, noise: float) -> tuple[Figure, xr.Dataset]:
     """All eigenvalues of the blocks vv."""
-    scale, data = Scale.of(quick), run(quick, source)
+    scale, data = Scale.of(quick, noise), run(quick, source, noise)
     times, curves = np.array(scale.times), dict[str, Any]()
     figure, axes = panels(1, 2)
     for kind, ax in zip(KINDS, axes, strict=True):
-        values, exact = data[f"{kind}_readout_values"].values, theory(quick, kind)[0]
+        values, exact = data[f"{kind}_readout_values"].values, theory(quick, kind, noise)[0]
         draw_values(ax, times, values, exact, 4)
         finish(ax, f"block vv of ${NAMES[kind]}$", TIME, "eigenvalue", loc="best")
         curves |= {f"{kind}_values": (("time", "rank"), values), f"{kind}_population": (("time", "rank"), exact)}
@@ -164,33 +167,41 @@ def readout_figure(quick: bool, source: str) -> tuple[Figure, xr.Dataset]:
 
 
 @PAPER.figure(
-    "fig2.4", "XOR: alignment of both layers with the outlier eigenspaces of their blocks", claims=("theorem-2.6",)
+    "fig2.4",
+    "XOR: alignment of both layers with the outlier eigenspaces of their blocks",
+    claims=("theorem-2.6",),
+    limits=NOISES,
 )
-def fig2_4(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig2_4(quick: bool, *, noise: float = NOISE) -> tuple[Figure, xr.Dataset]:
     """d = 1000, λ = 10, K = 20; above: first layer, below: second; left: Hessian, right: G-matrix."""
-    return alignment_figure(quick, "test")
+    return alignment_figure(quick, "test", noise)
 
 
-@PAPER.figure("fig9.5", "figure 2.4 with the samples of training", claims=("train-vs-test", "theorem-2.6"))
-def fig9_5(quick: bool) -> tuple[Figure, xr.Dataset]:
+@PAPER.figure(
+    "fig9.5", "figure 2.4 with the samples of training", claims=("train-vs-test", "theorem-2.6"), limits=NOISES
+)
+def fig9_5(quick: bool, *, noise: float = NOISE) -> tuple[Figure, xr.Dataset]:
     """Parameters of figure 2.4."""
-    return alignment_figure(quick, "train")
+    return alignment_figure(quick, "train", noise)
 
 
 @PAPER.figure(
     "fig2.5",
     "XOR: one outlier of the readout's block becomes four",
     claims=("initial-readout-outlier", "rank-deficiency"),
+    limits=NOISES,
 )
-def fig2_5(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig2_5(quick: bool, *, noise: float = NOISE) -> tuple[Figure, xr.Dataset]:
     """Parameters of figure 2.4; left: Hessian, right: G-matrix."""
-    return readout_figure(quick, "test")
+    return readout_figure(quick, "test", noise)
 
 
-@PAPER.figure("fig9.6", "figure 2.5 with the samples of training", claims=("train-vs-test", "rank-deficiency"))
-def fig9_6(quick: bool) -> tuple[Figure, xr.Dataset]:
+@PAPER.figure(
+    "fig9.6", "figure 2.5 with the samples of training", claims=("train-vs-test", "rank-deficiency"), limits=NOISES
+)
+def fig9_6(quick: bool, *, noise: float = NOISE) -> tuple[Figure, xr.Dataset]:
     """Parameters of figure 2.4."""
-    return readout_figure(quick, "train")
+    return readout_figure(quick, "train", noise)
 
 
 def start_in(problem: ov.Problem, size: int, seed: int, classes: int) -> ov.Start:

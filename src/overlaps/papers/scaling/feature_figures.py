@@ -31,7 +31,11 @@ Array = NDArray[np.float64]
 N, RATE, SIGMA = 256, 0.05, 0.01  # figures 3 (left) and 15
 TRAINED = (50, 100, 150, 200)
 DISTANCE = 1 + SIGMA**2
-SYNTHETIC = {"parameters": "N = L = 256, beta = 1, rate = 0.05, sigma = 0.01"}
+
+
+def synthetic(exponent: float, rate: float) -> dict[str, str]:
+    """What figures 3 (left) and 15 are drawn with."""
+    return {"parameters": f"N = L = 256, beta = {exponent:g}, rate = {rate:g}, sigma = 0.01"}
 
 
 def _samples(data: Path | None) -> tuple[ov.Samples, str]:
@@ -46,52 +50,57 @@ def _samples(data: Path | None) -> tuple[ov.Samples, str]:
     "error against time for some trained directions, synthetic and real inputs",
     claims=("eq11",),
     takes_data=True,
+    limits={"exponent": (0.25, 1.5), "rate": (0.01, 0.2)},
 )
-def fig3(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
+def fig3(quick: bool, data: Path | None, *, exponent: float = 1.0, rate: float = RATE) -> tuple[Figure, xr.Dataset]:
     """Left: N = L = 256, β = 1, η = .05, σ = .01, 50 runs. Right: rows of a data set, the paper's shares N_l/N."""
     figure, (left, right) = panels(1, 2)
-    found = xr.merge([_synthetic(left, quick), _real(right, quick, data)], combine_attrs="no_conflicts")
+    found = xr.merge(
+        [_synthetic(left, quick, exponent, rate), _real(right, quick, data, rate)], combine_attrs="no_conflicts"
+    )
     less = "\nquick: 4 (left) and 10 runs instead of 50, to time 100 instead of 10000 and 1000"
-    return titled(figure, "a linear student of which $N_l$ directions learn, η = 0.05, σ = 0.01" + less * quick), found
+    return titled(
+        figure, f"a linear student of which $N_l$ directions learn, η = {rate:g}, σ = 0.01" + less * quick
+    ), found
 
 
-def _synthetic(ax: Axes, quick: bool) -> xr.Dataset:
-    spectrum = ov.PowerLaw(N, 1.0)
+def _synthetic(ax: Axes, quick: bool, exponent: float, rate: float) -> xr.Dataset:
+    spectrum = ov.PowerLaw(N, exponent)
     runs, times = (4, step_times(N, 100, 30)) if quick else (50, step_times(N, 10_000, 60))
     sgd = np.empty((len(TRAINED), runs, times.size))
     curves = np.empty((3, len(TRAINED), times.size))
     for i, n in enumerate(TRAINED):
-        sgd[i] = gaussian_runs(np.diag(spectrum.eigenvalues), n, RATE, times, scale=SIGMA, runs=runs)
+        sgd[i] = gaussian_runs(np.diag(spectrum.eigenvalues), n, rate, times, scale=SIGMA, runs=runs)
         more = {"distance": DISTANCE, "trained": n}
         curves[:, i] = (
-            ov.laws.gamma_error(spectrum, RATE, times, **more),
-            ov.laws.finite_size_error(spectrum, N, RATE, times, **more),
-            eq11(spectrum, RATE, times, n, distance=DISTANCE),
+            ov.laws.gamma_error(spectrum, rate, times, **more),
+            ov.laws.finite_size_error(spectrum, N, rate, times, **more),
+            eq11(spectrum, rate, times, n, distance=DISTANCE),
         )
         band(ax, times, sgd[i], f"C{i}", f"$N_l$ = {n}")
         ax.plot(times, curves[0, i], "k--", lw=1, label="(11) corrected" if n == TRAINED[-1] else None)
         ax.plot(times, curves[2, i], **PRINTED, label="(11) as printed" if n == TRAINED[-1] else None)
-    log_log(ax, f"SGD at N = L = 256, β = 1, {runs} runs")
+    log_log(ax, f"SGD at N = L = 256, β = {exponent:g}, {runs} runs")
     values = {
         "sgd": (("trained", "run", "time"), sgd),
         "integral": (("trained", "time"), curves[0]),
         "exact_mean": (("trained", "time"), curves[1]),
         "as_printed": (("trained", "time"), curves[2]),
     }
-    return xr.Dataset(values, {"trained": list(TRAINED), "time": times}, SYNTHETIC)
+    return xr.Dataset(values, {"trained": list(TRAINED), "time": times}, synthetic(exponent, rate))
 
 
-def _real(ax: Axes, quick: bool, data: Path | None) -> xr.Dataset:
+def _real(ax: Axes, quick: bool, data: Path | None, rate: float) -> xr.Dataset:
     samples, name = _samples(data)
     spectrum, size = samples.spectrum, samples.eigenvalues.size
     trained = np.unique(np.maximum(1, np.round(size * np.array([50, 100, 200]) / 1024))).astype(int)
     runs, times = (10, step_times(size, 100, 30)) if quick else (50, step_times(size, 1000, 60))
     sgd, theory = np.empty((trained.size, runs, times.size)), np.empty((2, trained.size, times.size))
     for i, n in enumerate(trained.tolist()):
-        sgd[i] = sample_runs(samples, n, RATE, times, scale=SIGMA, runs=runs)
+        sgd[i] = sample_runs(samples, n, rate, times, scale=SIGMA, runs=runs)
         more = {"distance": DISTANCE, "trained": n}
-        theory[0, i] = ov.laws.small_rate_error(spectrum, RATE, times, **more)
-        theory[1, i] = ov.laws.linear_error(spectrum, RATE, times, **more)
+        theory[0, i] = ov.laws.small_rate_error(spectrum, rate, times, **more)
+        theory[1, i] = ov.laws.linear_error(spectrum, rate, times, **more)
         band(ax, times, sgd[i], f"C{i}", f"$N_l$ = {n}")
         ax.plot(times, theory[0, i], "k--", lw=1, label="(10), measured spectrum" if i == trained.size - 1 else None)
     log_log(ax, f"{name}: SGD on its rows, N = {size}, {runs} runs")
@@ -143,14 +152,19 @@ def fig14(quick: bool, data: Path | None) -> tuple[Figure, xr.Dataset]:
     return figure, xr.Dataset(values, {"rank": rank}, attrs)
 
 
-@PAPER.figure("fig15", "error against time for some trained coordinates outside the eigenbasis", claims=("eq88",))
-def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
+@PAPER.figure(
+    "fig15",
+    "error against time for some trained coordinates outside the eigenbasis",
+    claims=("eq88",),
+    limits={"exponent": (0.25, 1.5), "rate": (0.01, 0.2)},
+)
+def fig15(quick: bool, *, exponent: float = 1.0, rate: float = RATE) -> tuple[Figure, xr.Dataset]:
     """N = L = 256, β = 1, η = .05, σ = .01; 300 runs to time 1000, 30 of which go on to 10000.
 
     Beyond 1000 the mean is that of all runs at 1000 times the ratio by which the 30 have changed since: most of the
     spread is that of the frozen weights, which both times share.
     """
-    sigma = rotated(ov.PowerLaw(N, 1.0), random_basis(N, 0))
+    sigma = rotated(ov.PowerLaw(N, exponent), random_basis(N, 0))
     many, long = (2, 2) if quick else (270, 30)
     first, last = (100, 100) if quick else (1000, 10_000)
     times = np.union1d(step_times(N, first, 40), step_times(N, last, 20, first=first))
@@ -159,8 +173,8 @@ def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
     theory, floor = np.empty_like(mean), np.empty(len(TRAINED))
     figure, (ax,) = panels(1, 1)
     for i, n in enumerate(TRAINED):
-        some = gaussian_runs(sigma, n, RATE, times, scale=SIGMA, runs=long)
-        others = gaussian_runs(sigma, n, RATE, times[early], scale=SIGMA, runs=many, seed=long)
+        some = gaussian_runs(sigma, n, rate, times, scale=SIGMA, runs=long)
+        others = gaussian_runs(sigma, n, rate, times[early], scale=SIGMA, runs=many, seed=long)
         every = np.concatenate([some[:, early], others])
         mean[i, early], error[i, early] = mean_error(every)
         since, late = some[:, early][:, -1:], some[:, ~early]
@@ -168,7 +182,7 @@ def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
         mean[i, ~early] = ratio * mean[i, early][-1]
         rest = mean_error(late - ratio * since)[1]
         error[i, ~early] = np.hypot(rest, ratio * error[i, early][-1])
-        theory[i] = ov.laws.partial_error(sigma, n, RATE, times, distance=DISTANCE)
+        theory[i] = ov.laws.partial_error(sigma, n, rate, times, distance=DISTANCE)
         floor[i] = ov.laws.partial_floor(sigma, n, distance=DISTANCE)
         ax.plot(times, mean[i], color=f"C{i}", label=f"SGD, $N_l$ = {n}, ± standard error")
         ax.fill_between(times, mean[i] - error[i], mean[i] + error[i], color=f"C{i}", alpha=0.25, lw=0)
@@ -179,7 +193,7 @@ def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
     ax.plot([], [], color="0.4", ls="--", lw=1, label="after long training, (88)")
     beside = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}  # curves and floors take all of the axes
     log_log(ax, "4 runs" if quick else "300 runs, after time 1000 the ratio of 30", **beside)
-    words = "a random basis, N = L = 256, β = 1, η = 0.05, σ = 0.01"
+    words = f"a random basis, N = L = 256, β = {exponent:g}, η = {rate:g}, σ = 0.01"
     titled(figure, words + "\nquick: 4 runs instead of 300, to time 100 instead of 10000" * quick)
     values = {
         "sgd_mean": (("trained", "time"), mean),
@@ -188,7 +202,7 @@ def fig15(quick: bool) -> tuple[Figure, xr.Dataset]:
         "floor": ("trained", floor),
         "runs": ("time", np.where(early, many + long, long)),
     }
-    return figure, xr.Dataset(values, {"trained": list(TRAINED), "time": times}, SYNTHETIC)
+    return figure, xr.Dataset(values, {"trained": list(TRAINED), "time": times}, synthetic(exponent, rate))
 
 
 @PAPER.figure(

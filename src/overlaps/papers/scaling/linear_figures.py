@@ -34,15 +34,16 @@ COUNTS = (10, 20, 30, 40, 50, 75, 100, 125)
     "fig2",
     "a linear student: any rate against small rates, and the integral form against training runs",
     claims=("eq6", "fig2-stability", "time-exponent-linear"),
+    limits={"rate": (0.01, 0.5), "exponent": (0.25, 1.5)},
 )
-def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig2(quick: bool, *, rate: float = 0.1, exponent: float = 0.75) -> tuple[Figure, xr.Dataset]:
     """Left: N = 128, β = 1, η = 1. Right: N = L = 256, β = .75, η = .1, σ = .01, five runs."""
     figure, (left, right) = panels(1, 2)
-    N, rate, t = 128, 1.0, np.geomspace(1, 300, 120)
+    N, t = 128, np.geomspace(1, 300, 120)
     spectrum = ov.PowerLaw(N, 1.0)
-    small = ov.laws.small_rate_error(spectrum, rate, t, distance=2.0)
-    limit = ov.laws.linear_error(spectrum, rate, t, distance=2.0)
-    exact = ov.laws.finite_size_error(spectrum, N, rate, t, distance=2.0)
+    small = ov.laws.small_rate_error(spectrum, 1.0, t, distance=2.0)
+    limit = ov.laws.linear_error(spectrum, 1.0, t, distance=2.0)
+    exact = ov.laws.finite_size_error(spectrum, N, 1.0, t, distance=2.0)
     left.plot(t, small, label="small rates, (8)")
     left.plot(t, limit, label="any rate, (6) corrected, N → ∞ at L = 128")
     left.plot(t, exact, color="C3", ls="-.", label="exact mean of SGD at N = L = 128 (rare runs)")
@@ -50,19 +51,19 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     log_log(left, f"β = 1, η = 1, σ² = 1; the mean of SGD\nat N = L = 128 diverges from η = {critical:.4f} on")
     left.set_ylim(top=3 * exact[0])
 
-    N, rate, runs = 256, 0.1, 2 if quick else 5
-    problem = committee(N, 0.75, rate, students=1, teachers=1, activation="linear")
+    N, runs = 256, 2 if quick else 5
+    problem = committee(N, exponent, rate, students=1, teachers=1, activation="linear")
     times = step_times(N, 1000, 60)
     errors = np.empty((runs, times.size))
     for run in range(runs):
         start = ov.draw(problem, N, seed=run, scale=0.01)
         errors[run] = ov.train(problem, start, times, runs=1, seed=run, progress=False).data["error"].values[0]
-    integral = ov.laws.gamma_error(ov.PowerLaw(N, 0.75), rate, times, distance=1.0001)
-    mean = ov.laws.finite_size_error(ov.PowerLaw(N, 0.75), N, rate, times, distance=1.0001)
+    integral = ov.laws.gamma_error(ov.PowerLaw(N, exponent), rate, times, distance=1.0001)
+    mean = ov.laws.finite_size_error(ov.PowerLaw(N, exponent), N, rate, times, distance=1.0001)
     band(right, times, errors, "C0", f"SGD, mean of {runs} initialisations")
     right.plot(times, mean, "k:", lw=1, label="exact mean of SGD")
     right.plot(times, integral, "C1--", label="integral, (9)")
-    log_log(right, "N = L = 256, β = 0.75, η = 0.1, σ = 0.01")
+    log_log(right, f"N = L = 256, β = {exponent:g}, η = {rate:g}, σ = 0.01")
     titled(figure, "a linear student" + "\nquick: 2 runs instead of 5" * quick)
     data = xr.Dataset(
         {
@@ -76,7 +77,7 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
         {"time_left": t, "time_right": times},
         {
             "left": "N = L = 128, beta = 1, rate = 1, sigma^2 = 1",
-            "right": "N = L = 256, beta = 0.75, rate = 0.1, sigma = 0.01",
+            "right": f"N = L = 256, beta = {exponent:g}, rate = {rate:g}, sigma = 0.01",
             "critical_rate_left": critical,
         },
     )
@@ -150,11 +151,14 @@ def fig10(quick: bool, *, rate: float = 1.0) -> tuple[Figure, xr.Dataset]:
 
 
 @PAPER.figure(
-    "fig11", "weights of the modes for 40 levels against the eigenvalues of the covariance", claims=("finite-rate",)
+    "fig11",
+    "weights of the modes for 40 levels against the eigenvalues of the covariance",
+    claims=("finite-rate",),
+    limits={"levels": (5, 150)},
 )
-def fig11(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig11(quick: bool, *, levels: int = 40) -> tuple[Figure, xr.Dataset]:
     """η = .1, .5 and 1; β = 1, .5, .1, .01."""
-    L, rates, betas = 40, (0.1, 0.5, 1.0), (1.0, 0.5, 0.1, 0.01)
+    L, rates, betas = levels, (0.1, 0.5, 1.0), (1.0, 0.5, 0.1, 0.01)
     k = np.arange(1, L + 1)
     weights = np.array([[mode_spectrum(L, beta, rate)[1] for beta in betas] for rate in rates])
     omega = np.array([ov.PowerLaw(L, beta).eigenvalues for beta in betas])
@@ -164,11 +168,11 @@ def fig11(quick: bool) -> tuple[Figure, xr.Dataset]:
             ax.plot(k, weights[i, j], color=f"C{j}", label=f"β = {beta:g}")
             ax.plot(k, omega[j], color=f"C{j}", ls="--", lw=1)
         log_log(ax, f"η = {rate:g}", "rank k", r"$L\, b_k\, |\lambda_{B,k}|\,/\,(2-\eta)$")
-    titled(figure, "L = 40; dashed: eigenvalues of the covariance")
+    titled(figure, f"L = {L}; dashed: eigenvalues of the covariance")
     return figure, xr.Dataset(
         {"weights": (("rate", "beta", "k"), weights), "eigenvalues": (("beta", "k"), omega)},
         {"rate": list(rates), "beta": list(betas), "k": k},
-        {"parameters": "L = 40; weights are L b_k |lambda_k|/(2 - rate)"},
+        {"parameters": f"L = {L}; weights are L b_k |lambda_k|/(2 - rate)"},
     )
 
 
@@ -176,25 +180,26 @@ def fig11(quick: bool) -> tuple[Figure, xr.Dataset]:
     "fig12",
     "decay rates of the modes and their distance from twice the eigenvalues of the covariance",
     claims=("finite-rate",),
+    limits={"rate": (0.05, 1.5), "exponent": (0.05, 1.5)},
 )
-def fig12(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig12(quick: bool, *, rate: float = 0.5, exponent: float = 1.0) -> tuple[Figure, xr.Dataset]:
     """Left: η = 1, β = .1. Right: η = .5, β = 1."""
     import matplotlib.pyplot as plt
 
     counts = (10, 15, 20, 25, 50, 75, 100, 125, 150)
     figure, axes = panels(2, 2)
     data = xr.Dataset(attrs={"parameters": "eigenvalues of 2 A1 + rate U against rank k, and 2 omega_k minus them"})
-    for column, (rate, beta) in enumerate(((1.0, 0.1), (0.5, 1.0))):
+    for column, (eta, beta) in enumerate(((1.0, 0.1), (rate, exponent))):
         for i, L in enumerate(counts):
-            k, values = np.arange(1, L + 1), mode_spectrum(L, beta, rate)[0]
+            k, values = np.arange(1, L + 1), mode_spectrum(L, beta, eta)[0]
             gap = 2 * np.array(ov.PowerLaw(L, beta).eigenvalues) - values
             style = {"marker": ".", "ms": 3, "lw": 1, "color": plt.colormaps["viridis"](i / len(counts))}
             axes[column].plot(k, values, label=f"L = {L}", **style)
             axes[column + 2].plot(k, gap, label=f"L = {L}", **style)
-            name = f"rate{rate:g}_beta{beta:g}_L{L}"
+            name = f"rate{eta:g}_beta{beta:g}_L{L}"
             data[f"eigenvalues_{name}"] = (f"k_L{L}", values)
             data[f"gap_{name}"] = (f"k_L{L}", gap)
-        log_log(axes[column], f"η = {rate:g}, β = {beta:g}", "rank k", r"$|\lambda_{B,k}|$", ncols=2)
+        log_log(axes[column], f"η = {eta:g}, β = {beta:g}", "rank k", r"$|\lambda_{B,k}|$", ncols=2)
         gap_label = r"$2\,\omega_k - |\lambda_{B,k}|$"
-        log_log(axes[column + 2], f"η = {rate:g}, β = {beta:g}", "rank k", gap_label, ncols=2)
+        log_log(axes[column + 2], f"η = {eta:g}, β = {beta:g}", "rank k", gap_label, ncols=2)
     return figure, data

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 
 
+PLATEAUS = {"levels": (4, 20), "units": (3, 5), "exponent": (0.1, 0.5)}  # of figures 4 and 18, that may be set
 INSETS = "insets: the plateau; dashed: its heights, dotted: with averaged teacher rows"
 
 
@@ -96,11 +97,12 @@ def figure1(quick: bool, *, exponent: float = 1.0, rate: float = 0.1) -> tuple[F
     "fig4",
     "R, Q and error on the plateau of four erf students, with the heights and the length predicted",
     claims=("plateau-heights", "escape-time"),
+    limits=PLATEAUS,
 )
-def figure4(quick: bool) -> tuple[Figure, xr.Dataset]:
+def figure4(quick: bool, *, levels: int = 10, units: int = 4, exponent: float = 0.25) -> tuple[Figure, xr.Dataset]:
     """L = 10, M = K = 4; insets: the plateau with the heights of unequal and of averaged teacher rows."""
 
-    result, law, rows = random_plateau(10, 4, np.linspace(0, 7000, 281 if quick else 1401))
+    result, law, rows = random_plateau(levels, units, np.linspace(0, 7000, 281 if quick else 1401), exponent)
     t, error = result.time, result.data["error"].values[0]
     figure, axes = panels(1, 3)
     for ax, name, heights, mean in ((axes[0], "R", law.R, rows.R[0]), (axes[1], "Q", law.Q, rows.Q)):
@@ -114,9 +116,8 @@ def figure4(quick: bool) -> tuple[Figure, xr.Dataset]:
     axes[2].axvline(end, color="C1", ls=":", lw=1.8, label="end of the plateau, predicted")
     axes[2].set(xlim=(100, 4500), ylim=(0.97 * law.error, 1.005 * law.error))
     finish(axes[2], "error", TIME, ERROR)
-    titled(
-        figure, f"M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, one random start, first order in the rate\n{INSETS}"
-    )
+    words = f"M = K = {units}, L = {levels}, N = 7000, η = 0.1, β = {exponent:g}, one random start"
+    titled(figure, f"{words}, first order in the rate\n{INSETS}")
     data = result.data[["R", "Q", "error"]].isel(run=0)
     data["plateau_R"] = "teacher", law.R
     return figure, data.assign_attrs(
@@ -152,25 +153,31 @@ def _draw_plateau(ax: Axes, t: Array, values: Array, heights: Array, mean: float
     inset.tick_params(labelsize=7)
 
 
-@PAPER.figure("fig18", "higher-order overlaps on the plateau, with the corrected heights of eq. (98)", claims=("eq98",))
-def figure18(quick: bool) -> tuple[Figure, xr.Dataset]:
+@PAPER.figure(
+    "fig18",
+    "higher-order overlaps on the plateau, with the corrected heights of eq. (98)",
+    claims=("eq98",),
+    limits=PLATEAUS,
+)
+def figure18(quick: bool, *, levels: int = 10, units: int = 4, exponent: float = 0.25) -> tuple[Figure, xr.Dataset]:
     """Orders 4 and 6 of the run of figure 4; dashed: exact heights, dotted: (T⁽ˡ⁾+D⁽ˡ⁾)/(T⁽¹⁾+D⁽¹⁾) times the first."""
 
-    result, law, rows = random_plateau(10, 4, np.linspace(0, 7000, 281 if quick else 1401))
+    result, law, rows = random_plateau(levels, units, np.linspace(0, 7000, 281 if quick else 1401), exponent)
     omega, t = result.data["eigenvalue"].values, result.time
     figure, axes = panels(2, 2)
     data = xr.Dataset(coords={"time": t})
     for i, order in enumerate((4, 6)):
         for j, name in enumerate(("R", "Q")):
             values = moment(result, name, order)
-            levels, averaged = (getattr(x, f"{name}_levels") for x in (law, rows))
-            heights, mean = omega**order @ levels, float(np.mean(omega**order @ averaged))
+            each, averaged = (getattr(x, f"{name}_levels") for x in (law, rows))
+            heights, mean = omega**order @ each, float(np.mean(omega**order @ averaged))
             _draw_plateau(axes[2 * i + j], t, values, np.atleast_1d(heights), mean, (250, 1000))
             axes[2 * i + j].set_ylabel(f"{name}⁽{'⁴⁶'[i]}⁾")
             axes[2 * i + j].set_title(f"overlaps {name} of order {order}", fontsize="medium")
             data[f"{name}{order}"] = ("time", "i", f"j_{name}"), values
             data[f"{name}{order}_plateau"] = (f"rows_{name}",), np.atleast_1d(heights)
-    titled(figure, f"M = K = 4, L = 10, N = 7000, η = 0.1, β = 0.25, first order in the rate\n{INSETS}")
+    words = f"M = K = {units}, L = {levels}, N = 7000, η = 0.1, β = {exponent:g}, first order in the rate"
+    titled(figure, f"{words}\n{INSETS}")
     return figure, data.assign_attrs(parameters=figure.get_suptitle())
 
 
@@ -206,9 +213,12 @@ def figure17(quick: bool, *, units: int = 4, exponent: float = 0.25) -> tuple[Fi
 
 
 @PAPER.figure(
-    "fig19", "length of the plateau, predicted from its start at α = 500", claims=("escape-time", "plateau-shortens")
+    "fig19",
+    "length of the plateau, predicted from its start at α = 500",
+    claims=("escape-time", "plateau-shortens"),
+    limits={"exponent": (0.1, 0.5)},
 )
-def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
+def figure19(quick: bool, *, exponent: float = 0.25) -> tuple[Figure, xr.Dataset]:
     """Left: M = 4 and L = 2, 4, 6, 8. Right: L = 10 and M = 2, 3, 4, 6, 8 (the paper does not say which L)."""
 
     figure, axes = panels(1, 2)
@@ -220,7 +230,7 @@ def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
     for ax, (name, numbers, times, shown) in zip(axes, cases, strict=True):
         curves, ends = [], []
         for i, n in enumerate(numbers):
-            result, law, _ = random_plateau(n, 4, times) if name == "L" else random_plateau(10, n, times)
+            result, law, _ = random_plateau(*((n, 4) if name == "L" else (10, n)), times, exponent)
             begin = 500.0
             early = law.specialisation(result.data["R"].values[0, np.searchsorted(result.time, begin)])
             # a short plateau is over by then: its length is counted from an earlier time
@@ -237,7 +247,7 @@ def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
         data[f"error_{name}"] = (name, f"time_{name}"), curves
         data[f"end_{name}"] = name, ends
         data = data.assign_coords({name: numbers, f"time_{name}": times})
-    words = "N = 7000, σ = 0.01, β = 0.25, η = 0.1, first order in the rate; "
+    words = f"N = 7000, σ = 0.01, β = {exponent:g}, η = 0.1, first order in the rate; "
     words += "an end that comes before α = 500 is predicted from α = 150"
     titled(figure, words + "\nquick: M = 2 and 3 instead of 2 to 8" * quick)
     return figure, data.assign_attrs(parameters=figure.get_suptitle())
@@ -248,8 +258,9 @@ def figure19(quick: bool) -> tuple[Figure, xr.Dataset]:
     "plateaus of SGD with one eigenvalue per dimension: against the width, and against their number; one start each, "
     "which print does not give",
     claims=("plateau-shortens", "escape-scaling"),
+    limits={"exponent": (0.1, 1.0)},
 )
-def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
+def figure5(quick: bool, *, exponent: float = 0.25) -> tuple[Figure, xr.Dataset]:
     """η = .01, σ = 1e-6, β = .25; dashed: the height of the fixed point for the teacher drawn."""
 
     # the drift depends on η t alone: a quick figure has ten times the paper's rate for a tenth of its time
@@ -264,7 +275,7 @@ def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
         curves, heights = [], []
         for i, number in enumerate(numbers):
             levels, units = (n, number) if name == "M" else (number, 3 if quick else 6)
-            problem = committee(levels, 0.25, rate, students=units, teachers=units)
+            problem = committee(levels, exponent, rate, students=units, teachers=units)
             start = ov.draw(problem, n, seed=2, scale=1e-6)
             curves.append(ov.train(problem, start, times, runs=1, seed=2).data["error"].values[0])
             heights.append(ov.laws.plateau(problem, start.T).error)
@@ -277,7 +288,7 @@ def figure5(quick: bool) -> tuple[Figure, xr.Dataset]:
         data[f"error_{name}"] = (name, f"time_{name}"), curves
         data[f"plateau_{name}"] = name, heights
         data = data.assign_coords({name: numbers, f"time_{name}": times})
-    words = f"SGD, β = 0.25, η = {rate:g}, σ = 1e-6"
+    words = f"SGD, β = {exponent:g}, η = {rate:g}, σ = 1e-6"
     less = "\nquick: N = 64 instead of 512 and 500, M = 3 and 4 instead of 6 to 40 (left) and 3 instead of 6 (right), "
     less += "L = 8 to 64 instead of 25 to 500,\nη = 0.1 instead of 0.01 for a tenth of the time"
     titled(figure, words + less * quick)

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 Array = NDArray[np.float64]
 SEED = 5
 COMPONENTS, BOUND = 2, 9.0
+BOUNDS = {"bound": (0.25, 9.0)}  # that may be set
 SATURATED = 0.05  # share of the whole change of the error that is left when training counts as complete
 TITLES = {"error": ERROR, "Q": "$Q$", "R": "$R$", "v": "$v$"}
 STYLES: dict[str, dict[str, Any]] = {
@@ -67,10 +68,10 @@ class Scale(NamedTuple):
         """Log-spaced times from .1 on."""
         return step_times(self.size, self.steps / self.size, self.times, first=0.1)
 
-    def note(self) -> str:
+    def note(self, bound: float = BOUND) -> str:
         """What a figure is drawn with."""
         text = (
-            f"ReLU, m = {COMPONENTS}, α = {BOUND:g}, N = {self.size}, D = {self.size // 2}, rate .2, {self.runs} runs"
+            f"ReLU, m = {COMPONENTS}, α = {bound:g}, N = {self.size}, D = {self.size // 2}, rate .2, {self.runs} runs"
         )
         full = Scale.of(False)
         if self == full:
@@ -95,20 +96,20 @@ def gaussian(quick: bool) -> tuple[xr.Dataset, xr.Dataset]:
 
 
 @cache
-def mixture(quick: bool, standardised: bool, label: str) -> tuple[xr.Dataset, xr.Dataset]:
+def mixture(quick: bool, standardised: bool, label: str, bound: float = BOUND) -> tuple[xr.Dataset, xr.Dataset]:
     """Runs on the mixture, and its equations."""
     scale, how = Scale.of(quick), "population" if standardised else None
-    latent = ov.LatentMixture(COMPONENTS, BOUND, label=label, standardise=how, seed=SEED)
+    latent = ov.LatentMixture(COMPONENTS, bound, label=label, standardise=how, seed=SEED)
     task = problem("relu", latent, features=SEED)
     begin = start(task, scale.size, SEED)
     runs = ov.train(task, begin, scale.grid, runs=scale.runs, seed=SEED, progress=False)
     return runs.data, ov.solve(task, begin, scale.grid).data
 
 
-def dynamics(quick: bool, standardised: bool) -> xr.Dataset:
+def dynamics(quick: bool, standardised: bool, bound: float) -> xr.Dataset:
     """Error, Q, R and v against time: of the mixture for both labels, and of the normal latent."""
     both = xr.DataArray(list(LABELS), dims="label", name="label")
-    pairs = [mixture(quick, standardised, label) for label in LABELS]
+    pairs = [mixture(quick, standardised, label, bound) for label in LABELS]
     plain, ode = gaussian(quick)
     curves: dict[str, xr.DataArray] = {}
     for name, title in TITLES.items():
@@ -128,7 +129,7 @@ def dynamics(quick: bool, standardised: bool) -> xr.Dataset:
     ends = [saturation(times, pair[0]["error"].mean("run").values) for pair in pairs]
     data = xr.Dataset(curves).reset_coords(drop=True)
     data["saturation"] = ("label", ends, {"units": "samples per input dimension"})
-    return data.assign_attrs(parameters=Scale.of(quick).note(), standardised=int(standardised))
+    return data.assign_attrs(parameters=Scale.of(quick).note(bound), standardised=int(standardised))
 
 
 def names(values: xr.DataArray) -> dict[tuple[int, ...], str]:
@@ -169,12 +170,12 @@ def draw(ax: Axes, data: xr.Dataset, name: str) -> None:
     ax.axvspan(float(data["saturation"]), times[-1], color="0.93", lw=0, zorder=0)
 
 
-def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset]:
+def dynamics_figure(quick: bool, standardised: bool, bound: float) -> tuple[Figure, xr.Dataset]:
     """Rows: error, Q, R and v. Columns: the one label and the other."""
     from matplotlib.lines import Line2D
     from matplotlib.patches import Patch
 
-    data = dynamics(quick, standardised)
+    data = dynamics(quick, standardised, bound)
     figure, axes = panels(len(TITLES), len(LABELS))
     for column, (label, text) in enumerate(LABELS.items()):
         for ax, (name, title) in zip(axes[column :: len(LABELS)], TITLES.items(), strict=True):
@@ -200,10 +201,11 @@ def dynamics_figure(quick: bool, standardised: bool) -> tuple[Figure, xr.Dataset
     "coordinate is open in print: both are shown; activation, start and the beginning of the shaded stage, which print "
     "does not define, are chosen here",
     claims=("un-standardised", "conditional"),
+    limits=BOUNDS,
 )
-def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig2(quick: bool, *, bound: float = BOUND) -> tuple[Figure, xr.Dataset]:
     """m = 2, α = 9."""
-    return dynamics_figure(quick, standardised=False)
+    return dynamics_figure(quick, standardised=False, bound=bound)
 
 
 @PAPER.figure(
@@ -211,7 +213,8 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
     "figure 2 for a standardised mixture: on the Gaussian equations for a label per coordinate only; each coordinate "
     "has its own mean and deviation, which print leaves open",
     claims=("standardised", "conditional"),
+    limits=BOUNDS,
 )
-def fig4(quick: bool) -> tuple[Figure, xr.Dataset]:
+def fig4(quick: bool, *, bound: float = BOUND) -> tuple[Figure, xr.Dataset]:
     """m = 2, α = 9."""
-    return dynamics_figure(quick, standardised=True)
+    return dynamics_figure(quick, standardised=True, bound=bound)
