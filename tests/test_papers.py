@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -238,7 +240,11 @@ def test_the_pages_of_papers_are_written_from_the_record():
     from benchmarks import verdict_pages
 
     found = recorded()
-    assert verdict_pages.summary(found) in (DOCS / "papers.md").read_text(encoding="utf-8")
+    page = (DOCS / "papers.md").read_text(encoding="utf-8")
+    quick = json.loads(verdict_pages.QUICK.read_text(encoding="utf-8"))
+    assert verdict_pages.summary(found) in page and verdict_pages.quick_words(quick) in page
+    with pytest.raises(SystemExit, match="x y"):
+        verdict_pages.quick_words(quick | {"wrong": ["x y"]})
     for handle, each in papers.papers().items():
         page = (DOCS / "papers" / f"{handle}.md").read_text(encoding="utf-8")
         assert verdict_pages.claims_table(each, found) in page
@@ -263,6 +269,34 @@ def test_statements_are_counted_by_their_numbers():
     assert counted(paper) == (6, 4)
     for each in papers.papers().values():
         assert all(bool(places(claim.where)) != (claim.expected == "found here") for claim in each.claims.values())
+
+
+@pytest.mark.parametrize("handle", ["alignment", "comparison", "outliers", "scaling", "universality"])
+def test_every_numbered_equation_is_named(handle):
+    """By a claim, or among what has none with the reason: all numbers of print, as each paper states them."""
+    from benchmarks.statements import places
+
+    paper = papers.paper(handle)
+    wheres = [each.where for each in (*paper.claims.values(), *paper.unclaimed)]
+    named = set().union(*map(places, wheres))
+    printed = set().union(*map(places, import_module(f"overlaps.papers.{handle}.statements").EQUATIONS))
+    equations = {place for place in named if place.startswith("equation ")}
+    assert sorted(printed - equations) == [] and sorted(equations - printed) == []
+
+
+def test_the_page_of_mutants_is_what_the_command_writes():
+    """Its words, and a table for each seed, whether counted before or after its misses were looked at."""
+    from benchmarks import claim_mutants
+
+    old = claim_mutants.PAGE.read_text(encoding="utf-8")
+    seeds = [int(each) for each in re.findall(r"^## Seed (\d+): counted (?:before|after) formulas", old, re.M)]
+    assert 22 in seeds and len(seeds) > 1 and seeds == sorted(seeds, reverse=True)
+    assert old.startswith(claim_mutants.HEAD)
+    row = {"module": "overlaps.laws.linear", "function": "f", "place": 0, "words": "`1` → `2`", "claim": "", "tried": 3}
+    new = claim_mutants.page(old, 1000, claim_mutants.table([row]))
+    added = new.removeprefix(claim_mutants.HEAD).removesuffix(old.removeprefix(claim_mutants.HEAD))
+    assert added.startswith("## Seed 1000: counted before") and "- `laws.linear.f`: `1` → `2` (3 claims)" in added
+    assert claim_mutants.page(new, 1000, claim_mutants.table([row])) == new
 
 
 def test_a_mutant_of_a_formula_is_noticed_and_undone():

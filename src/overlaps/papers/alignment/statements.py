@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .paper import PAPER
 
+EQUATIONS = ("eqs. (1) to (80)",)  # that are numbered in print
+
 PAPER.no_claim(
     "eqs. (1) to (3)",
     "loss, gradient and its parts",
@@ -75,4 +77,46 @@ PAPER.no_claim(
     "similarity, alignment and elasticity rise and fall together in training; correlations with Recall@1",
     "the images are not to be had here; `--data` draws them for who has them, and `setup-3` and `setup-4`"
     " are measured on digits",
+)
+
+PAPER.no_claim(
+    "eq. (4)",
+    "the gradient is near its part A, but for log(n)^2/n^(1/2)",
+    "the bound of proposition 3.1, judged as `proposition-3.1` and `proposition-3.1-data-2`",
+)
+
+PAPER.no_claim(
+    "eqs. (6), (7) and (80)",
+    "the sums of theorems 4.2 and 4.3",
+    "`theorem-4.2-first-term`, `finite-order` and `eq-79` judge them",
+)
+
+PAPER.no_claim(
+    "eq. (8)",
+    "labels are a Lipschitz function with noise",
+    "an assumption; the labels here are those of the experiments",
+)
+
+PAPER.no_claim(
+    "eqs. (9) to (12)",
+    "norms of random matrices and vectors, with unnamed constants",
+    "cited, and a bound on the samples of one batch",
+)
+
+PAPER.no_claim(
+    "eqs. (13) to (15), (34) to (36)",
+    "norms of the parts of the gradient, and how they are put together",
+    "steps to lemma F.1 and proposition 3.1, which are judged by their powers of n",
+)
+
+PAPER.no_claim(
+    "eqs. (37) to (42)",
+    "powers of the fields after the step are near those of their largest part",
+    "steps to lemma G.1, which `lemma-G.1` measures",
+)
+
+PAPER.no_claim(
+    "eqs. (45) to (47), (53) to (60), (64), (65)",
+    "averages of powers and Hermite polynomials of Gaussians",
+    "textbook; the library's own are tested against quadrature",
 )

@@ -42,7 +42,7 @@ def predicted(loss: str, steps: int, one_pass: bool, coupling: float = COUPLING)
 
 @PAPER.claim(
     "theorem-1",
-    where="theorem 1, eqs. (8) and (9)",
+    where="theorem 1, eqs. (8) to (10)",
     statement="the alternative process (8) and the perturbed training (9) have the same law for every sigma > 0 and z, "
     "at any size",
     expected="holds",

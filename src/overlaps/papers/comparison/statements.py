@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .paper import PAPER
 
+EQUATIONS = ("eqs. (1) to (58)",)  # that are numbered in print
+
 PAPER.no_claim(
     "eq. (4)",
     "training is the zero of a Gaussian process",
@@ -74,4 +76,28 @@ PAPER.no_claim(
     "section 8",
     "with kernels that grow with m the limit may fail; Gaussian mixtures may be one of many",
     "conjectures",
+)
+
+PAPER.no_claim(
+    "eqs. (1) to (3), (5) to (7)",
+    "the data, the algorithms and the matrices of overlaps with their factors",
+    "definitions, by which the library computes",
+)
+
+PAPER.no_claim(
+    "eq. (20)",
+    "the bound of theorem 2 on a Lipschitz function",
+    "its rate is judged, `theorem-2`; its constants are not given",
+)
+
+PAPER.no_claim(
+    "eqs. (24), (25) and (27)",
+    "momentum as matrices, the gradient, and covariances of the fields of section 6",
+    "definitions, and steps to (28) to (32), which `eqs-28-32` judges",
+)
+
+PAPER.no_claim(
+    "eqs. (55) to (57)",
+    "pairs, a vector field and paths in the set of definition 3",
+    "definitions of appendix D; the inequality (58) is judged, `theorem-3`",
 )

@@ -98,7 +98,7 @@ def concentration(quick: bool, *, train: bool) -> tuple[dict[str, Estimate], flo
 
 @PAPER.claim(
     "theorem-6.1",
-    where="theorem 6.1",
+    where="theorem 6.1, eqs. (6.1) and (6.2)",
     statement="Hessian and G-matrix of M = alpha d test samples are within O(alpha^-1/2) of their expectations in "
     "operator norm, whatever d and lambda",
     expected="holds",

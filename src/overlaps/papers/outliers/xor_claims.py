@@ -214,7 +214,7 @@ def rank_deficiency(quick: bool) -> Measurement:
     expected="holds",
 )
 def hidden_classes(quick: bool) -> Measurement:
-    """Share of sub-optimal chains at λ = 10⁵, β = .05, over the law, mean over K; chi-square of the sets; and λ = 10."""
+    """Sub-optimal chains at λ = 10⁵, β = .05, over the law, mean over K; chi-square of the sets; and at λ = 10."""
     # chains of few units are the slow ones with noise, of which no number is judged
     size, plan, few = (100, {4: 250, 8: 200}, 10) if quick else (200, {4: 300, 6: 600, 8: 1500}, 100)
     chances, shares, laws, noisy = [], [], [], []

@@ -164,7 +164,7 @@ def escape_and_length(problem: ov.Problem, seed: int) -> tuple[float, float]:
 
 @PAPER.claim(
     "worked-example",
-    where="appendix C.4, figure 4",
+    where="appendix C.4, eq. (117), figure 4",
     statement="for the example of figure 4 the escape time is tau = 239 and the plateau lasts 2751 from time 300 on, "
     "by (117) with D = 2.47; with the beta = .25 that the moments of figure 18 have, tau of (15) is twice that, and D, "
     "from the spread on the plateau, has ln N in it already",

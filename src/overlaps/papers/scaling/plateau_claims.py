@@ -63,7 +63,7 @@ def _first_order(units: int, levels: int, beta: float = 0.25) -> ov.Problem:
 
 @PAPER.claim(
     "escape-time",
-    where="eq. (15)",
+    where="eqs. (15) and (116)",
     statement="specialisation grows as exp(alpha/tau), (15): tau = (pi/2 eta) sqrt((M-1)T-D+M) (D+(M+1)T+M)^3/2 / "
     "[(T2 - D2/(M-1)) (D+T)]",
     expected="holds",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .paper import PAPER
 
+EQUATIONS = ("eqs. (1) to (122)",)  # that are numbered in print
+
 PAPER.no_claim(
     "eqs. (4), (24), (92) and (93)",
     "the differential equations of the order parameters",
@@ -102,9 +104,9 @@ PAPER.no_claim(
 )
 
 PAPER.no_claim(
-    "eqs. (118) and (119), (121)",
+    "eqs. (118) and (119)",
     "the linearised late phase and its eigenvectors",
-    "`eq17` judges the sum that they make",
+    "`eq17` and `eqs-94-121-122` judge the sums that they make",
 )
 
 PAPER.no_claim(
@@ -115,12 +117,48 @@ PAPER.no_claim(
 
 PAPER.no_claim(
     "figure 20",
-    "(121) with solved perturbations agrees with (122)",
-    "both are first order in perturbations, of which `eq17` shows that second order is as large",
+    "(121) with solved perturbations agrees with (122) from time 1000 on",
+    "`eqs-94-121-122` judges both where first order is all; that second order is as large at time 1000 is in `eq17`",
 )
 
 PAPER.no_claim(
     "appendix D",
     "numerics are limited to few levels by super-exponential moments",
     "true of moments; the library solves levels, up to ten thousand of them",
+)
+
+PAPER.no_claim(
+    "eqs. (3), (20) to (23), (58)",
+    "the step of SGD, the covariances of the averages, the error of one linear unit",
+    "definitions, by which the library trains and solves",
+)
+
+PAPER.no_claim(
+    "eqs. (5), (26) to (29)",
+    "(4) and (24) for one linear unit, as matrices on moments",
+    "the same equations; `eq6` has their solution, misprints of (25) are in `eqs-25-41`",
+)
+
+PAPER.no_claim(
+    "eq. (10)",
+    "the error with N_l of N directions trained, as a sum of exponentials over levels and what is left",
+    "its parts are judged: the decay by `eq6`, what is left by `eqs-71-78`, their integral (11) by `eq11`",
+)
+
+PAPER.no_claim(
+    "eqs. (39) and (40)",
+    "R inserted in the equation of Q, and the inverse of A_1",
+    "steps to (6), `eq6`",
+)
+
+PAPER.no_claim(
+    "eq. (48)",
+    "the formula of Euler and Maclaurin",
+    "textbook; `eq49` and `bound` judge what it is used for",
+)
+
+PAPER.no_claim(
+    "eqs. (89) and (90)",
+    "averages I_2 and I_3 of the error function",
+    "cited from Saad and Solla (1995); the library's own are tested against quadrature; (91) is judged, `eq91`",
 )

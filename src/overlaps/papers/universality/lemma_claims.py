@@ -51,7 +51,7 @@ def correlated(f: Function, g: Function, at: tuple[float, float], sd: tuple[floa
 
 @PAPER.claim(
     "lemma-II.1",
-    where="lemma II.1, eq. (S6)",
+    where="lemma II.1, eqs. (5) and (S6)",
     statement="E[u(x) v(y)] = E u E v + O(eps) for Gaussian x, y of covariance eps; by (S6) the term of order eps is "
     "eps E[x u] E[y v]",
     expected="holds",

@@ -138,7 +138,7 @@ def unstandardised(quick: bool) -> Measurement:
 
 @PAPER.claim(
     "kl",
-    where="section III A, figure S2",
+    where="section III A, eq. (16), figure S2",
     statement="the KL divergence of the mixture from N(0, I) grows with alpha and falls with the number m of "
     "components (figure S2): that of a single coordinate, and that of the vector with one label, alpha^2/6 per "
     "dimension less (ln m)/D at most",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from .paper import PAPER
 
+EQUATIONS = ("eqs. (1) to (26)", "eqs. (S1) to (S48)")  # that are numbered in print
+
 PAPER.no_claim(
     "eqs. (1) to (3), (13) to (15)",
     "the model and its matrices",
@@ -69,4 +71,10 @@ PAPER.no_claim(
     "section VI",
     "a similar universality may hold for other distributions",
     "a conjecture",
+)
+
+PAPER.no_claim(
+    "eqs. (19) and (20)",
+    "inputs that are standardised, and M of a matrix as the mean over its entries",
+    "definitions, by which `standardised` and the claims about tables measure",
 )
