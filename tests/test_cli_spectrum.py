@@ -215,7 +215,7 @@ def test_spectra_without_a_window() -> None:
         ({"rate": -0.1}, "rate: expected a number above 0"),
         ({"units": 1}, "units: expected at least 2, got 1"),
         ({"units": 2.5}, "units: expected a whole number"),
-        ({"data": [1.0, 2.0]}, "spectrum: expected"),
+        ({"data": [1.0, 2.0]}, "data: expected"),
         ({"data": ov.Spectrum([1e-300])}, "spectrum: "),
         ({"data": ov.PowerLaw(9, 1.0), "size": 8}, "size: 8 dimensions cannot hold 9 levels"),
         ({"size": 2.5}, "size: expected a whole number"),

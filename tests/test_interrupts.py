@@ -113,6 +113,19 @@ if __name__ == "__main__":
     assert blocked >> (signal.SIGINT - 1) & 1
 
 
+def test_an_interrupt_while_a_process_is_started_is_answered_afterwards() -> None:
+    """Also where another thread of this process hears it."""
+    started, begun = False, threading.Event()
+    sender = threading.Thread(target=lambda: begun.wait(SECONDS) and signal.raise_signal(signal.SIGINT))
+    sender.start()
+    with pytest.raises(KeyboardInterrupt), processes.without_interrupts():
+        begun.set()
+        sender.join()
+        time.sleep(0.01)
+        started = True
+    assert started and signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
 def test_workers_end_where_the_kernel_does_not_end_them(tmp_path: Path) -> None:
     """As on systems other than Linux: a child looks for its parent, which is killed."""
     child = (

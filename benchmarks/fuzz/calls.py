@@ -72,7 +72,7 @@ def fuzz_calls(family: dict[str, Case], calls: int, seed: int = 0) -> Found:
         replaced = {k for k, v in changed.items() if v is not arguments[k]}
         stands_for = {k: {*RELATED.get(k, ()), getattr(v, "__name__", k)} for k, v in changed.items()}
         named = replaced.union(*(stands_for[k] for k in replaced))
-        others = set(changed).union(*stands_for.values())
+        others = {*changed, name.partition(".")[0].lower()}.union(*stands_for.values())  # or what is made of them
         judged(found, name, lambda f=function, c=changed: f(**c), words, replaced=named, others=others)
         _close_pictures()
     return found

@@ -21,6 +21,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from multiprocessing import resource_tracker
 from typing import Any
 
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
@@ -86,15 +87,26 @@ def own_progress_bars() -> None:
 
 @contextmanager
 def without_interrupts() -> Iterator[None]:
-    """Processes that are started meanwhile do not hear Ctrl-C, which the one that started them answers."""
+    """Processes that are started meanwhile do not hear Ctrl-C; the one that starts them answers it when they are."""
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    resource_tracker.ensure_running()  # or it begins with the first process, and lets Ctrl-C through again
+    pressed: list[int] = []
+    handler = signal.getsignal(signal.SIGINT)
+    # threads that do not block it hear it for the main thread, which would leave a process half started
+    held = handler is not None and threading.current_thread() is threading.main_thread()
+    if held:
+        signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        if held:
+            signal.signal(signal.SIGINT, handler)
+        if pressed:
+            signal.raise_signal(signal.SIGINT)
 
 
 @contextmanager

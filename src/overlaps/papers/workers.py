@@ -11,7 +11,7 @@ import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from multiprocessing import get_context, resource_tracker
+from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from typing import Any, NamedTuple
 
@@ -48,7 +48,6 @@ class Worker:
         context = get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process = context.Process(target=_serve, args=(theirs, work, os.getpid()), daemon=True)
-        resource_tracker.ensure_running()  # else it begins below, and lets interrupts through again
         with without_interrupts():
             self.process.start()
         theirs.close()  # so that its end is noticed here
