@@ -2,13 +2,14 @@
 
 Averages over the fields h = μ + X z are sums over a tensor grid of Gauss and Legendre on |z_j| ≤ 9, X the symmetric
 root of the covariance, with the losses written out again in NumPy and D = E[δ (h − μ)ᵀ] C⁻¹. Kinked losses of one
-variable are written in closed form. The equation of motion is that of the library, which its tests compare with
-training runs.
+variable are written in closed form, of two by panels, and more than three fields are taken four at a time. The equation
+of motion is that of the library, which its tests compare with training runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from scipy.special import expit, ndtr
 
 import overlaps as ov
 from overlaps.averages import Averages
+from overlaps.averages.field_rule import FieldRule
 from overlaps.online.macro import equation_of_levels
 
 Array = NDArray[np.float64]
@@ -179,3 +181,110 @@ def linear_steps(problem: ov.Problem, start: ov.Start, times: Array) -> dict[str
         out["error"].append(0.5 * start.v[0] ** 2 * float(omega @ np.diag(second)) / N)
     found = {name: np.array(x).reshape((1, -1) + (1, 1) * (name != "error")) for name, x in out.items()}
     return found | {"v": np.broadcast_to(start.v, (1, times.size, 1))}
+
+
+class Differences(Reference):
+    """Softmax of K classes on a grid over the K − 1 differences of its fields, which are all that it feels."""
+
+    def __init__(self, problem: ov.Problem, law: Any, nodes: int) -> None:
+        K = problem.student.units
+        self.P = np.linalg.qr(np.column_stack([np.ones(K), np.eye(K)[:, 1:]]))[0][:, 1:]
+        x, w = np.polynomial.legendre.leggauss(nodes)
+        line, share = RADIUS * x, RADIUS * w * np.exp(-((RADIUS * x) ** 2) / 2) / np.sqrt(2 * np.pi)
+        grids = [np.stack(np.meshgrid(*[one] * (K - 1), indexing="ij"), -1).reshape(-1, K - 1) for one in (line, share)]
+        keep = grids[1].prod(1) > 1e-14
+        self.problem, self.law, self.z, self.w = problem, law, grids[0][keep], grids[1].prod(1)[keep]
+
+    def component(self, C: Array, mean: Array, label: float, v: Array) -> tuple[Array, Array, Array, float, Array]:
+        inner = self.P.T @ C @ self.P
+        values, vectors = np.linalg.eigh(inner)
+        centred = self.z @ (vectors * np.sqrt(np.maximum(values, 0)) @ vectors.T)
+        value, dlam, dv = self.law(mean + centred @ self.P.T, np.zeros((len(self.z), 0)), label, v)
+        weighted = dlam * self.w[:, None]
+        D = weighted.T @ centred @ np.linalg.pinv(inner, rcond=1e-13) @ self.P.T
+        return D, weighted.T @ dlam, self.w @ dv, float(self.w @ value), weighted.sum(0)
+
+
+class TwoReLUs(Reference):
+    """The hinge loss of two ReLU units, by panels between its kinks: in one field, and in the other given the first."""
+
+    def __init__(self, problem: ov.Problem, nodes: int = 40) -> None:
+        self.problem, (self.x, self.share) = problem, np.polynomial.legendre.leggauss(nodes)
+
+    def panels(self, edges: Array) -> tuple[Array, Array]:
+        """Nodes (n, panels × nodes) and their Gaussian weights between places (n, edges) of a standard normal."""
+        cuts = np.sort(np.clip(edges, -RADIUS, RADIUS), axis=1)
+        half, middle = np.diff(cuts) / 2, (cuts[:, 1:] + cuts[:, :-1]) / 2
+        z = (middle[:, :, None] + half[:, :, None] * self.x).reshape(len(edges), -1)
+        w = (half[:, :, None] * self.share).reshape(len(edges), -1)
+        return z, w * np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi)
+
+    def component(self, C: Array, mean: Array, label: float, v: Array) -> tuple[Array, Array, Array, float, Array]:
+        y = 1.0 if label > 0 else -1.0
+        sd, along = float(np.sqrt(C[0, 0])), C[0, 1] / C[0, 0]
+        rest = float(np.sqrt(max(C[1, 1] - along * C[0, 1], 1e-14)))
+        ends, turn = [-RADIUS, RADIUS], 1 / (y * v[0])
+        own = [*ends, *np.linspace(-6, 6, 7), -mean[0] / sd, (turn - mean[0]) / sd if turn > 0 else RADIUS]
+        z, w = self.panels(np.array([own]))
+        first = mean[0] + sd * z[0]
+        middle = mean[1] + along * (first - mean[0])
+        place = (1 - y * v[0] * np.maximum(first, 0)) / (y * v[1])
+        place = np.where(place > 0, place, 0.0)
+        spread = np.tile([*ends, *np.linspace(-5, 5, 3)], (len(first), 1))
+        other, share = self.panels(np.column_stack([spread, -middle / rest, (place - middle) / rest]))
+        h = np.stack([np.broadcast_to(first[:, None], other.shape), middle[:, None] + rest * other], -1).reshape(-1, 2)
+        weight = (w[0][:, None] * share).ravel()
+        out = np.maximum(h, 0)
+        f = out @ v
+        active = y * f < 1
+        dlam = -y * v * (h > 0) * active[:, None]
+        weighted = dlam * weight[:, None]
+        D = weighted.T @ (h - mean) @ np.linalg.pinv(C, rcond=1e-13)
+        dv = -y * (weight * active) @ out
+        return D, weighted.T @ dlam, dv, float(weight @ np.maximum(1 - y * f, 0)), weighted.sum(0)
+
+
+class ByFours:
+    """The square loss of an activation in moments of at most four fields, each on a lattice of its own.
+
+    With w = (v, −u), E[g'_k g'_l Δ²] is the sum of w_a w_b E[g'_k g'_l g_a g_b], and by Stein's lemma
+
+        E[h_k g'_k g_a] = C_kk E[g''_k g_a] + C_ka E[g'_k g'_a].
+    """
+
+    name, gain, jumps, default_accuracy = "reference", 3.0, False, 1e-9
+
+    def __init__(self, problem: ov.Problem, g: Callable[[Array], Array], dg: Callable[[Array], Array], u: Array):
+        self.problem, self.g, self.dg, self.u = problem, g, dg, u
+        fields, sharpness = problem.student.units + problem.teacher_units, problem.student.g.sharpness  # type: ignore[union-attr]
+        self.chosen = list(combinations(range(fields), min(fields, 4)))
+        d = min(fields, 4)
+        self.rule = FieldRule([()] * d, 1 if d < 4 else -1, sharpness=np.full(d, sharpness), shifted=True)
+
+    def moments(self, C: Array, K: int) -> tuple[Array, Array, Array, Array]:
+        """E[g g], E[g' g'], E[g'' g] and E[g' g' g g]."""
+        F = len(C)
+        both, slopes, bends, fours = np.zeros((F, F)), np.zeros((K, F)), np.zeros((K, F)), np.zeros((K, K, F, F))
+        for some in self.chosen:
+            at, own = list(some), [k for k in some if k < K]
+            L = np.linalg.cholesky(C[np.ix_(at, at)] + 1e-15 * np.eye(len(at)))
+            z, w, _ = self.rule.points(L)
+            h = z @ L.T
+            G, dG = self.g(h), self.dg(h)
+            both[np.ix_(at, at)] = (G * w[:, None]).T @ G
+            n = len(own)
+            slopes[np.ix_(own, at)] = (dG[:, :n] * w[:, None]).T @ dG
+            stein = (h[:, :n] * dG[:, :n] * w[:, None]).T @ G
+            bends[np.ix_(own, at)] = (stein - C[np.ix_(own, at)] * slopes[np.ix_(own, at)]) / np.diag(C)[own][:, None]
+            pairs = (G[:, :, None] * G[:, None]).reshape(len(w), -1)
+            outer = (dG[:, :n, None] * dG[:, None, :n] * w[:, None, None]).reshape(len(w), -1)
+            fours[np.ix_(own, own, at, at)] = (outer.T @ pairs).reshape(n, n, len(at), len(at))
+        return both, slopes, bends, fours
+
+    def __call__(self, C: Array, v: Array, means: Array | None = None) -> Averages:
+        K, w = v.size, np.concatenate([v, -self.u])
+        both, slopes, bends, fours = self.moments(C, K)
+        D = v[:, None] * w * slopes
+        D[:, :K] += np.diag(v * (bends @ w))
+        S = np.outer(v, v) * (fours @ w @ w + self.problem.label_noise**2 * slopes[:, :K])
+        return Averages(D, S, both[:K] @ w, 0.5 * float(w @ both @ w), np.zeros((K, 0)))

@@ -67,7 +67,7 @@ class ComponentLevels(EquationOfMotion):
         dQ += dQ.transpose(1, 0, 2).copy()
 
 
-def weighted(method: Method, C: Array, v: Array, means: Array, weights: Array) -> Averages:
+def weighted(method: Averaging, C: Array, v: Array, means: Array, weights: Array) -> Averages:
     """Averages of each component by its weight: D (P, K, K+M), S (P, K, K), E (K, P); dv and error over all."""
     assert isinstance(method, (ClosedForm, LossQuadrature)), "the averages of a mixture with means are one of these"
     each = method.each(C, v, means)
