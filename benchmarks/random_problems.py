@@ -282,7 +282,7 @@ def tails(rng: np.random.Generator) -> Case:
     """Inputs of Student's t law, by quadrature; judged by closed forms."""
     net = ov.Committee(1)
     problem = ov.Problem(
-        data=ov.StudentInputs(float(rng.uniform(5.0, 12.0)), values=3),
+        data=ov.StudentInputs(float(rng.uniform(5.0, 12.0)), values=6),
         teacher=net,
         student=net,
         algorithm=ov.OnlineSGD(rate(rng, 0.6)),

@@ -26,7 +26,10 @@ from .test_data_models import size_of
 from .test_every_combination import DATA as ALL_DATA
 from .test_every_combination import PROBLEM, TRAINED, answer, build
 
-DATA = {**ALL_DATA, "StudentInputs": ov.StudentInputs(8.0, values=3)}  # spectra of many variances take seconds
+DATA = {
+    **ALL_DATA,
+    "StudentInputs": ov.StudentInputs(20.0, values=3),
+}  # spectra of more, or of large variances, take seconds
 SCALES = {"solve", "sample", "train"}  # in test_every_combination, and of giant steps in test_giant_step*
 FLOW = ov.GradientFlow(0.25)
 LINEAR, ERF = ov.Committee(2, "linear", 0.6), ov.Committee(2, "erf", 2**-0.5)

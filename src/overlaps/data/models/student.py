@@ -10,7 +10,7 @@ all scales, for their theory is given how many samples each component has.
 
 >>> from overlaps import StudentInputs
 >>> StudentInputs(degrees=6).components.variances.round(2).tolist()
-[155.93, 23.09, 8.01, 3.74, 2.04, 1.23, 0.79, 0.53, 0.36, 0.25, 0.18, 0.12]
+[396.05, 37.15, 9.05, 3.36, 1.58, 0.86, 0.52, 0.34, 0.23, 0.16, 0.12, 0.08]
 """
 
 from __future__ import annotations
