@@ -21,7 +21,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from multiprocessing import resource_tracker
 from typing import Any
 
 PARENT_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG
@@ -91,6 +90,8 @@ def without_interrupts() -> Iterator[None]:
     if not hasattr(signal, "pthread_sigmask"):
         yield
         return
+    from multiprocessing import resource_tracker  # for which help need not wait
+
     resource_tracker.ensure_running()  # or it begins with the first process, and lets Ctrl-C through again
     pressed: list[int] = []
     handler = signal.getsignal(signal.SIGINT)
