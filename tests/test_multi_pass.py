@@ -17,7 +17,7 @@ from scipy.stats import t as student
 import overlaps as ov
 from overlaps.cli.experiment import Experiment, Plan
 from overlaps.data.digits import digit_labels
-from overlaps.online.multi_pass.training_set import training_set
+from overlaps.online.multi_pass.training_set import first_rows, training_set
 
 LEVEL = 1e-4
 LINEAR = ov.Committee(1, "linear")
@@ -174,7 +174,7 @@ def test_full_batches_of_the_same_rows(method: str) -> None:
         np.testing.assert_allclose(theory.data[name].values[0], runs.data[name].values[1], rtol=1e-9, atol=1e-12)
     assert theory.unit == "steps" and ov.compare(theory, runs).verdict == "agrees"
     # by hand, one step of the first unit
-    rows = training_set(learn(digits(), 0.1, samples=300)[0])
+    rows = first_rows(p, 300, 0, False)
     W = start.student / np.sqrt(61)  # pyright: ignore
     residual = rows.rows @ (W[0] - 0.7 * W[1]) - rows.targets
     assert theory.data["training_error"].values[0, 0] == pytest.approx(0.5 * np.mean(residual**2))
