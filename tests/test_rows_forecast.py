@@ -79,7 +79,8 @@ TABLES = [estimates(100, seed) for seed in range(150)]
 def test_rows_without_noise() -> None:
     """The error of many passes falls to zero, and by rounding below it."""
     rows = np.random.default_rng(0).standard_normal((200, 4))
-    found = ov.forecast(ov.Samples(rows, rows.sum(1)), runs=2, seed=0)
+    with pytest.warns(UserWarning, match="linear map of the columns"):
+        found = ov.forecast(ov.Samples(rows, rows.sum(1)), runs=2, seed=0)
     assert "the test error is least, 0" in repr(found)
     assert "<pre" in found._repr_html_() and "<img" in found._repr_html_()
 
