@@ -66,7 +66,7 @@ def many_fields(fitted: str, most: float) -> Callable[[np.random.Generator], Cas
         )
         start = ov.draw(problem, 200, seed=int(rng.integers(1000)), scale=float(rng.uniform(0.2, 1.0)))
         # without a fit, five fields are averaged by random points
-        asked = (1e-2, 1e-3, 1e-5) if K + M < 4 else (1e-2, 3e-3) if fitted != "tanh" and bend > 1.2 else (1e-2, 1e-4)
+        asked = (1e-2, 1e-3, 1e-5) if K + M < 4 else (1e-2, 1e-4) if K + M == 4 and bend < 1.2 else (1e-2, 3e-3)
 
         def truth(problem: ov.Problem, start: ov.Start, times: Array) -> dict[str, Array]:
             how = reference.ByFours(problem, *functions, start.u)

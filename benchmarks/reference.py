@@ -259,7 +259,7 @@ class ByFours:
         fields, sharpness = problem.student.units + problem.teacher_units, problem.student.g.sharpness  # type: ignore[union-attr]
         self.chosen = list(combinations(range(fields), min(fields, 4)))
         d = min(fields, 4)
-        self.rule = FieldRule([()] * d, 1 if d < 4 else -1, sharpness=np.full(d, sharpness), shifted=True)
+        self.rule = FieldRule([()] * d, 1 if d < 4 else 4 - fields, sharpness=np.full(d, sharpness), shifted=True)
 
     def moments(self, C: Array, K: int) -> tuple[Array, Array, Array, Array]:
         """E[g g], E[g' g'], E[g'' g] and E[g' g' g g]."""

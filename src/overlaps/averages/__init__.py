@@ -99,6 +99,16 @@ def judge_of_fit(problem: Problem, how: SumForm) -> SquareQuadrature | LossQuadr
     return Corrected(problem, how) if is_random(judge) else judge
 
 
+def independent(how: Method) -> Method:
+    """The rule by which averages are judged: independent, and finer by a step where there is a finer one.
+
+    Two coarse lattices that do not resolve an integrand may be off by about the same; one that is finer differs by what
+    the coarser one is off.
+    """
+    finer = None if isinstance(how, SumForm) else how.finer()
+    return (how if finer is None else finer).check()
+
+
 def is_random(how: Method) -> TypeGuard[RandomPoints]:
     """Whether these averages are of random points, and so one of many independent sets."""
     return how.gain <= 1
@@ -164,7 +174,7 @@ def gaussian_averages(
         elif isinstance(how, SumForm) and not how.exact:
             found, random = [how(c, v, at), _without_fit(problem, how, c, v)], False
         else:
-            found, random = [how(c, v, at), how.check()(c, v, at)], False
+            found, random = [how(c, v, at), independent(how)(c, v, at)], False
         other = _with_other_values(problem, c, v, u, method)
     # rounding of a nearly singular covariance moves its factor, and with it the fields, by as much as this
     closed = isinstance(how, (ClosedForm, SumForm))
@@ -228,6 +238,7 @@ __all__ = [
     "Method",
     "SumForm",
     "gaussian_averages",
+    "independent",
     "is_random",
     "judge_of_fit",
     "method_for",

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.integrate import DOP853
 
-from ..averages import ClosedForm, Method, SumForm, is_random, method_for
+from ..averages import ClosedForm, Method, SumForm, independent, is_random, method_for
 from ..averages.random_sets import FEW, MANY, RandomPoints, half_width, more_points, set_of
 from ..interface.checks import grid, number
 from ..interface.errors import InputError, NumericalError, unknown
@@ -46,6 +46,7 @@ SYSTEMS: dict[str, type[EquationOfMotion]] = {"levels": EquationOfMotion, "momen
 CLOSED_EVALUATIONS, QUADRATURE_EVALUATIONS = 10**8, 60_000  # of a solution, where no number is named
 MEMORY, STAGES = 2.5e8, 20  # numbers that a solution may hold, and states that a step of it holds
 MORE_SETS = 2.5  # how much smaller the error of many sets of points is than that of a few
+TOGETHER = 1 / 3  # of the largest relative error of a variable that those of others are at least
 LOOSEST = 1e-4  # tolerance of steps; that of the steps that judge them is thirty times as loose
 
 
@@ -251,7 +252,7 @@ class _Equation:
 
     def _judge(self, how: Method, rtol: float, steps: type | None = None) -> Attempt:
         """A solution by looser steps and independent averages."""
-        return self.attempt(how.check(), 30 * rtol, steps)
+        return self.attempt(independent(how), 30 * rtol, steps)
 
     def _over_sets(self, how: RandomPoints, goal: Goal) -> Iterator[Stated]:
         """Means of solutions by independent sets of random points, of more sets and then of more points.
@@ -298,6 +299,11 @@ class _Equation:
         sizes, moved = largest_values(self._counted(fine)), differences(fine, other)
         # two solutions by the same few long steps agree without being right: the tolerance is the least error stated
         errors = {name: np.maximum(factor * moved[name], least * size) for name, size in sizes.items()}
+        # all move by the same averages: where one differs far less than another, that is chance
+        common = TOGETHER * max(float(np.max(errors[name])) / size for name, size in sizes.items())
+        for name, size in sizes.items():
+            if moved[name].any():
+                errors[name] = np.maximum(errors[name], common * size)
         return Stated(fine, errors, sizes)
 
     def _counted(self, result: Trajectory) -> Trajectory:
