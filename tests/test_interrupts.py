@@ -247,14 +247,14 @@ def test_verify_goes_on(tmp_path: Path) -> None:
 def test_commands_that_write_at_their_end(
     words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    np.savetxt(tmp_path / "a.csv", np.ones((4, 2)), delimiter=",", header="a,b", comments="")
+    table = np.random.default_rng(0).standard_normal((40, 2))
+    np.savetxt(tmp_path / "a.csv", table, delimiter=",", header="a,b", comments="")
 
     def interrupt(*arguments: object, **options: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr("overlaps.plan.forecast.forecast", interrupt)
     monkeypatch.setattr(ov.Spectrum, "from_data", lambda path: None)
-    monkeypatch.setattr("overlaps.data.Samples", lambda *a, **o: None)
     target = ["--target", "a"] if words == "learn" else []
     code, _, told = command(
         monkeypatch, capsys, words, str(tmp_path / "a.csv"), *target, "--out", str(tmp_path / "out")

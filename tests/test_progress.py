@@ -42,8 +42,8 @@ def names(shown: Terminal) -> set[str]:
 
 
 def rows(labels: bool = True) -> ov.Samples:
-    x = np.random.default_rng(0).standard_normal((60, 3))
-    return ov.Samples(x, x.sum(1)) if labels else ov.Samples(x)
+    x, noise = np.split(np.random.default_rng(0).standard_normal((60, 4)), [3], axis=1)
+    return ov.Samples(x, x.sum(1) + 0.5 * noise[:, 0]) if labels else ov.Samples(x)
 
 
 def online(**options: Any) -> tuple[ov.Problem, ov.Start]:

@@ -50,8 +50,8 @@ def refuse_large(name: str, count: int, size: int, instead: str) -> None:
     needed = 8.0 * count * float(size) ** 2
     if needed > SMALL and COPIES * needed > (free := available_memory()):
         raise InputError(
-            f"{name}: {count} matrices of {size} dimensions are {needed * 1e-9:.2g} GB, of which theory holds {COPIES} "
-            f"copies, and {free * 1e-9:.2g} GB of memory are free; {instead}"
+            f"{name}: {count} matrices of {size} dimensions are {needed * 1e-9:.3g} GB, of which theory holds {COPIES} "
+            f"copies, and {free * 1e-9:.3g} GB of memory are free; {instead}"
         )
 
 
