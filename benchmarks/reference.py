@@ -254,12 +254,16 @@ class ByFours:
 
     name, gain, jumps, default_accuracy = "reference", 3.0, False, 1e-9
 
-    def __init__(self, problem: ov.Problem, g: Callable[[Array], Array], dg: Callable[[Array], Array], u: Array):
+    def __init__(
+        self, problem: ov.Problem, g: Callable[[Array], Array], dg: Callable[[Array], Array], u: Array, finer: int = 0
+    ) -> None:
         self.problem, self.g, self.dg, self.u = problem, g, dg, u
         fields, sharpness = problem.student.units + problem.teacher_units, problem.student.g.sharpness  # type: ignore[union-attr]
         self.chosen = list(combinations(range(fields), min(fields, 4)))
         d = min(fields, 4)
-        self.rule = FieldRule([()] * d, 1 if d < 4 else 4 - fields, sharpness=np.full(d, sharpness), shifted=True)
+        self.rule = FieldRule(
+            [()] * d, finer + (1 if d < 4 else 4 - fields), sharpness=np.full(d, sharpness), shifted=True
+        )
 
     def moments(self, C: Array, K: int) -> tuple[Array, Array, Array, Array]:
         """E[g g], E[g' g'], E[g'' g] and E[g' g' g g]."""

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..averages import Method, method_for
+from ..averages.random_sets import half_width
 from ..averages.rules import scrambled
 from ..interface.errors import InputError, NumericalError, unknown
 from ..network.architectures import Committee
@@ -244,13 +245,10 @@ class _Solution:
         )
 
     def _spread(self, found: list[MeanFieldKernels]) -> dict[str, Array]:
-        """Three standard errors of the mean over scramblings, the largest over times and entries."""
+        """Student's interval of 99.5 % for the mean over scramblings, the largest over times and entries."""
         each = [self._trajectory([kernels], "").data for kernels in found]
         names = [name for name in (*VARIABLES, *KERNELS) if name in each[0]]
-        return {
-            name: 3 * np.std([one[name].values for one in each], axis=0, ddof=1).max(keepdims=True) / len(found) ** 0.5
-            for name in names
-        }
+        return {name: half_width(np.array([one[name].values for one in each])).max(keepdims=True) for name in names}
 
     def _sharpened(self, kernels: MeanFieldKernels, wanted: float) -> float:
         """Error of the quadrature behind the generalisation error, which is refined until it is small enough."""
