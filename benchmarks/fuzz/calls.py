@@ -38,11 +38,15 @@ RELATED = {
     "name": {"variable"},
     "names": {"class"},
     "path": {"load"},
+    "problem": {"student", "teacher", "data", "loss", "algorithm"},
     "rates": {"over"},
+    "sizes": {"size"},
     "text": {"spec"},
     "kinds": {"kind"},
+    "variables": {"variable"},
     "what": {"A", "v", "vector"},
     "y": {"variable"},
+    "color": {"at"},
     "which": {"activation"},
 }
 

@@ -60,7 +60,8 @@ def check_groups(groups: Any) -> None:
     """Refuse what is no number of clusters, not ``"auto"`` and no group for each row."""
     if (isinstance(groups, str) and groups == "auto") or one_for_each(groups):
         return
-    if isinstance(groups, (bool, np.bool_)) or not isinstance(groups, (int, np.integer)):
+    # a span of time is an integer to NumPy
+    if isinstance(groups, (bool, np.timedelta64)) or not isinstance(groups, (int, np.integer)):
         raise InputError(f"groups: expected a number of clusters, 'auto', or one for each row, got {shown(groups)}")
     whole("groups", int(groups), least=1)
 

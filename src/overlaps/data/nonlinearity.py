@@ -177,7 +177,10 @@ def nonlinearity(
         return BUILT_IN[which]
     if not callable(which):
         raise InputError(f"{name}: expected a name, an activation or a function, got {shown(which)}")
-    return Nonlinearity(getattr(which, "__name__", type(which).__name__), which)
+    try:
+        return Nonlinearity(getattr(which, "__name__", type(which).__name__), which)
+    except InputError as error:
+        raise InputError(f"{name}: {error}") from None
 
 
 @cache

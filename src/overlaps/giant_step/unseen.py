@@ -168,7 +168,13 @@ def scaled(direction: ArrayLike, scales: ArrayLike) -> list[UnseenClass]:
     v = array("direction", direction, (None,))
     if v.size < 4:
         raise InputError(f"direction: expected at least 4 inputs, got {v.size}")
-    return [UnseenClass(e * v, value=e) for e in array("scales", np.atleast_1d(scales), (None,)).tolist()]
+    lengths = array("scales", np.atleast_1d(scales), (None,))
+    with np.errstate(over="ignore"):
+        if not np.isfinite((v @ v) * lengths**2).all():
+            raise InputError(
+                "scales: times the direction they overflow floating-point numbers; scale them down"
+            )
+    return [UnseenClass(e * v, value=e) for e in lengths.tolist()]
 
 
 @checked

@@ -218,7 +218,7 @@ def _reduced(data: xr.Dataset | None, values: xr.DataArray, kept: set[str | None
     if open_ones:
         examples = {name: values[name].values[0].item() if name in values.coords else 0 for name in open_ones}
         raise InputError(
-            f"plot: {' and '.join(open_ones)} must be drawn or chosen; choose by at={examples!r}, or draw by x, y or "
+            f"at: {' and '.join(open_ones)} must be drawn or chosen; choose by at={examples!r}, or draw by x, y or "
             "color"
         )
     return values.squeeze([d for d in values.dims if d not in kept and d not in AVERAGED])

@@ -130,7 +130,7 @@ class GaussianMixture(Levels):
         vectors = array("means", means, (None, None))
         count, size = vectors.shape
         basis, levels, sizes = common_eigenbasis(array("covariances", covariances, (count, size, size)))
-        weight = np.full(count, 1 / count) if weights is None else array("weights", weights, (count,))
+        weight = np.full(count, 1 / count) if weights is None else np.array(probabilities(weights, count))
         common = levels @ weight
         unit = np.where(common > 0, common, 1.0)
         return cls(
