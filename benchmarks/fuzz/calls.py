@@ -47,6 +47,7 @@ RELATED = {
     "what": {"A", "v", "vector"},
     "y": {"variable"},
     "color": {"at"},
+    "covariances": {"eigenvalues"},
     "which": {"activation"},
 }
 
