@@ -171,9 +171,7 @@ def scaled(direction: ArrayLike, scales: ArrayLike) -> list[UnseenClass]:
     lengths = array("scales", np.atleast_1d(scales), (None,))
     with np.errstate(over="ignore"):
         if not np.isfinite((v @ v) * lengths**2).all():
-            raise InputError(
-                "scales: times the direction they overflow floating-point numbers; scale them down"
-            )
+            raise InputError("scales: times the direction they overflow floating-point numbers; scale them down")
     return [UnseenClass(e * v, value=e) for e in lengths.tolist()]
 
 
