@@ -140,6 +140,29 @@ def within_stated_errors(rough: ov.Trajectory, fine: ov.Trajectory) -> None:
         assert apart <= rough.accuracy(name) + fine.accuracy(name), name
 
 
+def test_a_teacher_of_components_with_covariances_of_their_own() -> None:
+    """Without means both systems are one equation where covariances commute; where they do not, runs are met."""
+    rng = np.random.default_rng(5)
+    basis = np.linalg.qr(rng.standard_normal((80, 80)))[0]
+    alike = [(basis * values) @ basis.T for values in rng.uniform(0.2, 2.0, (2, 80))]
+    for data in (ov.GaussianClasses(np.zeros((2, 80)), alike), classes(2, 80, 0.5)):
+        p = ov.Problem(
+            data=data,
+            teacher=ov.Committee(1),
+            student=ov.Committee(2, "erf", [1.0, -0.7]),
+            algorithm=ov.OnlineSGD(0.5),
+        )
+        start, times = ov.draw(p, 80, seed=0, scale=0.5), [0.5, 2.0, 6.0]
+        theory = ov.solve(p, start, times)
+        if data.commuting:
+            assert theory.data.attrs["system"] == "levels"
+            within_stated_errors(ov.solve(p, start, times, system="class-covariances", accuracy=1e-3), theory)
+        else:
+            runs = ov.train(p, start, times, runs=60, progress=False)
+            verdict = ov.compare(theory, runs, level=1e-5, resolve=0.5)
+            assert verdict.verdict in ("agrees", "finite-size"), verdict
+
+
 def test_stated_errors_hold() -> None:
     """Against a solution that is refined much further; coordinates are left to the diagonal in the first."""
     p, start = falling()
