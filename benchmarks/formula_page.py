@@ -13,8 +13,14 @@ PAGE = Path(__file__).parents[1] / "docs" / "formula_mutants.md"
 SAME = {
     "averages.frame.outside#3": "A third projection onto what is left after two changes rounding errors alone.",
     "averages.panels._field_cuts#12": "The sides −2, …, 2 are symmetric, and cuts are sorted before they are used.",
+    "data.gaussian_moments._block#27": "Intervals of 64 or 65 roundings: both are too short to be halved.",
     "laws.ridge._effective_decay#10": "Callers leave out eigenvalues of zero; in any other sum the number is lost.",
     "laws.secular.roots#1": "Two threads share what one does otherwise; each root is found by itself.",
+    "online.implicit.Linearised._effect#3": "Another length of a difference, and the same derivative.",
+    "online.implicit.Radau.__init__#7": "The first step near rest is shorter; later ones grow fourfold.",
+    "online.implicit.Radau._stages#4": "Below 1e-3, which counts then, at all tolerances above 1e-19.",
+    "online.implicit.is_stiff#10": "Where stability ends at about 6, and which of two accurate solvers is taken.",
+    "online.strong_mixture._largest#0": "One iteration more of an eigenvalue that is wanted to a few per cent.",
     "spectra.span.span#6": "Signs, by which to multiply and to divide is the same.",
 }  # mutants that compute the same, by name: why; they are not run
 
