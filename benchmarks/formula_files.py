@@ -121,7 +121,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "online.second_moments": ("long_stretches", "multi_pass", "linear_budgets", "progress"),
     "online.steps": ("manifold", "law", "real_samples", "update", "mixture_scales"),
     "online.strong_mixture": ("strong_mixture",),
-    "online.weak_mixture": ("strong_mixture",),
+    "online.weak_mixture": ("manifold", "strong_mixture"),
     "plan.linear_mean": _PLANS,
     "plan.objectives": _PLANS,
     "plan.rows_task": ("rows_forecast", "labelled_rows"),

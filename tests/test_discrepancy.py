@@ -245,6 +245,19 @@ def test_other_grids_are_not(steps):
     assert not log_spaced(steps / 1000, 1000)
 
 
+def rounded_from(steps, first, ratio):
+    """Whether rounding to the nearest or down makes these steps of first · ratio^k, tried for many of both."""
+    exact = first[:, None, None] * ratio[:, None] ** np.arange(len(steps))
+    return any((rounding(exact) == steps).all(-1).any() for rounding in (np.rint, np.floor))
+
+
+@pytest.mark.parametrize("last", range(28, 52))
+def test_three_steps_are_log_spaced_if_some_ratio_makes_them(last):
+    steps = np.array([10, 20, last])
+    made = rounded_from(steps, np.linspace(9.5, 11, 301), np.linspace(1.2, 2.8, 3201))
+    assert log_spaced(steps / 100, 100) == made == (36 <= last <= 44)
+
+
 def test_exact_ratios_are_log_spaced_at_any_size():
     assert log_spaced(np.geomspace(0.013, 77, 31), 999)
     assert log_spaced(ov.logtimes(0.1, 100, 16)[1:], 1000)

@@ -71,6 +71,15 @@ def test_a_thousand_levels() -> None:
     assert [round(x, n) for x, n in zip(mine, (8, 7, 8), strict=True)] == [0.02971336, 0.0085744, 0.00192544]
 
 
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_the_unit_of_the_inputs_is_that_of_the_error(unit: float) -> None:
+    """Eigenvalues in other units, and the rate in their inverse, are the same task; the error is in these units."""
+    t, some = np.array([0.0, 1e-20, 0.3, 2.0, 20.0]), np.array([3.0, 1.0, 0.2])
+    mine = laws.linear_error(ov.Spectrum(some), 0.3, t)
+    assert mine[0] == mine[1] == pytest.approx(0.5 * some.mean()) and mine[4] < 0.01 * mine[0]
+    np.testing.assert_allclose(laws.linear_error(ov.Spectrum(unit * some), 0.3 / unit, t), unit * mine, rtol=1e-12)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_reference_curves(name: str) -> None:
     spectrum, size, rate, distance, trained = case(name)
