@@ -14,7 +14,8 @@ from scipy.special import gamma, ndtr
 
 import overlaps as ov
 from overlaps.data.gaussian_moments import by_panels
-from overlaps.data.nonlinearity import BUILT_IN, Nonlinearity, gaussian_equivalent, moments, nonlinearity
+from overlaps.data.nonlinearity import BUILT_IN, Nonlinearity, gaussian_equivalent, moments, nonlinearity, slope
+from overlaps.network.activations import BUILT_IN as ACTIVATIONS
 
 NAMED = {
     "sign": np.sign,
@@ -327,3 +328,11 @@ def test_naming_a_nonlinearity_compiles_nothing():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_slopes_of_activations_are_finite_differences(name: str) -> None:
+    """As functions of arrays, of one number each, off their kinks."""
+    u, h = np.linspace(-4.0, 4.0, 41)[:, None] + 0.03, 1e-5
+    f, bend = nonlinearity(name).function, slope(ACTIVATIONS[name]).function
+    np.testing.assert_allclose(bend(u), (f(u + h) - f(u - h)) / (2 * h), atol=1e-9)
