@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -336,3 +337,14 @@ def test_slopes_of_activations_are_finite_differences(name: str) -> None:
     u, h = np.linspace(-4.0, 4.0, 41)[:, None] + 0.03, 1e-5
     f, bend = nonlinearity(name).function, slope(ACTIVATIONS[name]).function
     np.testing.assert_allclose(bend(u), (f(u + h) - f(u - h)) / (2 * h), atol=1e-9)
+
+
+def test_rounding_of_closed_forms_is_stated() -> None:
+    """Of u itself, whose mean square is known in fractions: numbers of any size are off by less than is stated."""
+    rng = np.random.default_rng(7)
+    mean, sd = 10 ** rng.uniform(-3, 6, (2, 200))
+    found = moments("linear", mean, sd)
+    exact = [Fraction(m) ** 2 + Fraction(s) ** 2 for m, s in zip(mean.tolist(), sd.tolist(), strict=True)]
+    off = np.array([abs(float(Fraction(c) - e)) for c, e in zip(found.c.tolist(), exact, strict=True)])
+    assert off.any() and np.all(off <= found.error)
+    assert np.all(found.error <= 1e-14 * (mean + sd) * np.maximum(1.0, mean + sd))
