@@ -165,6 +165,13 @@ def test_few_runs(both):
     assert "a single run has no floor" in repr(one)
     two = tlog_rmse(theory, replace(runs, data=runs.data.isel(run=[0, 1])))
     assert two.floor is not None and two.excess_standard_error is None and "nan" not in repr(two) + repr(one)
+    three = tlog_rmse(theory, replace(runs, data=runs.data.isel(run=[0, 1, 2])), "error")
+    pairs = [
+        tlog_rmse(theory, replace(runs, data=runs.data.isel(run=pair)), "error") for pair in ([0, 1], [0, 2], [1, 2])
+    ]
+    left = [pair.excess["error"] for pair in pairs if pair.excess is not None]
+    assert three.excess_standard_error is not None  # √((n − 1)/n Σ (without one − mean)²) with n = 3
+    assert three.excess_standard_error["error"] == pytest.approx(np.sqrt(2 * np.var(left)), rel=1e-9)
 
 
 def test_repr_is_a_table(both):
