@@ -27,7 +27,7 @@ SAME = {
     "online.strong_mixture._largest#0": "One iteration more of an eigenvalue that is wanted to a few per cent.",
     "spectra.covariance_law.CovarianceLaw.outliers#4": "The bracket of a root is longer, and the root the same.",
     "spectra.span.span#6": "Signs, by which to multiply and to divide is the same.",
-}  # mutants that compute the same, by name: why; they are not run
+}  # mutants that compute the same to the accuracy that is stated, by name: why; they are not run
 
 HEAD = """# Mutants noticed by tests
 
@@ -58,13 +58,13 @@ def page(mutants: dict[str, dict[str, Any]]) -> str:
         "",
         f"Of {len(mutants)} mutants {same} compute the same as the formula. Of the {others} others {noticed} are",
         f"noticed, {share:.1f} %. When they were judged first, {first} were; because of the rest tests were written,",
-        "or added to those that are about a file.",
+        "added to those that are about a file, or given more time.",
         "",
     ]
     lost = sorted((key, row) for key, row in mutants.items() if not row["test"])
     alike = [f"- `{key.partition('#')[0]}`: {row['words']}. {SAME[key]}" for key, row in lost if key in SAME]
     real = [f"- `{key.partition('#')[0]}`: {row['words']}" for key, row in lost if key not in SAME]
-    lines += ["These compute the same, so that nothing can notice them:", "", *alike, ""] if alike else []
+    lines += ["These compute the same, to rounding or to the accuracy that is stated:", "", *alike, ""] if alike else []
     lines += ["Not noticed:", "", *real, ""] if real else []
     return HEAD + "\n".join(lines)
 
