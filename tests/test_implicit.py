@@ -118,11 +118,11 @@ def test_no_more_is_claimed_than_is_known() -> None:
 
 def test_chosen_where_it_pays() -> None:
     motion, y = motion_of(committee(40))
-    assert not implicit.is_stiff(motion, 0.0, y, np.array([1.0]))
-    assert implicit.is_stiff(motion, 0.0, y, np.array([1000.0]))
-    assert not implicit.is_stiff(motion, 0.0, y, np.linspace(1, 1000, 1000))  # a step for every time, at least
+    assert not integration.is_stiff(motion, 0.0, y, np.array([1.0]))
+    assert integration.is_stiff(motion, 0.0, y, np.array([1000.0]))
+    assert not integration.is_stiff(motion, 0.0, y, np.linspace(1, 1000, 1000))  # a step for every time, at least
     wide, at = motion_of(committee(40, K=8, M=8))  # too many totals
-    assert not implicit.is_stiff(wide, 0.0, at, np.array([1000.0]))
+    assert not integration.is_stiff(wide, 0.0, at, np.array([1000.0]))
 
 
 def test_divergence_is_still_a_refusal() -> None:

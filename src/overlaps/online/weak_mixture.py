@@ -30,8 +30,11 @@ ACCEPTED = 0.02  # relative error of levels up to which they are taken where no 
 def left_out(problem: Problem, start: Start) -> float:
     """Relative error of the levels of a mixture of latents."""
     strength, update = problem.data.mixture_strength(start.size), problem.update
-    highest = max(float(np.max(update.rate.at(np.append(update.knots, 0.0)))), 0.0)
-    return (LEFT_OUT + highest * update.noise) * strength**2
+    knots = np.append(update.knots, 0.0)
+    highest = float(np.max(update.rate.at(knots)))
+    if update.rule.limit_rows == 1:  # the whole effect of a gradient, which is the rate itself where a memory is left
+        highest = float(update.rule.limit(max(highest, 0.0))[1][0])
+    return (LEFT_OUT + max(highest, 0.0) * update.noise) * strength**2
 
 
 def levels_serve(problem: Problem, start: Start, accuracy: float | None) -> bool:
@@ -41,7 +44,7 @@ def levels_serve(problem: Problem, start: Start, accuracy: float | None) -> bool
     if left_out(problem, start) <= (ACCEPTED if accuracy is None else accuracy):
         return True
     update, K = problem.update, problem.student.units
-    follows = start.student is not None and update.rule.rows == 1 and update.batch == 1
+    follows = start.student is not None and update.rule.limit_rows == 1
     affordable = not update.noise or (K * (start.size or 0)) ** 2 <= LARGEST
     return accuracy is None and not (follows and affordable)
 
