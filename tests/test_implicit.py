@@ -8,7 +8,7 @@ from scipy.integrate import DOP853
 
 import overlaps as ov
 from overlaps.averages import method_for
-from overlaps.online import implicit, integration
+from overlaps.online import implicit
 from overlaps.online.integration import integrate
 from overlaps.online.motion import EquationOfMotion
 
