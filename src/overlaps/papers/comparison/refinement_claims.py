@@ -222,7 +222,7 @@ def iterations(quick: bool) -> Measurement:
 )
 def fluctuations(quick: bool) -> Measurement:
     """m Var of training error and |θ|², and m bias of the error, over those of training, soft ReLU, last step."""
-    steps, m, runs = (2, 192, 20_000) if quick else (6, 400, 40_000)
+    steps, m, runs = (2, 128, 20_000) if quick else (6, 400, 40_000)
     found, notes, holds, once_holds = [], [], True, True
     for loss in LOSSES[:1] if quick else LOSSES:
         task = problem("softplus", loss, steps=steps)
