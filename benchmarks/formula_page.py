@@ -13,8 +13,19 @@ PAGE = Path(__file__).parents[1] / "docs" / "formula_mutants.md"
 SAME = {
     "averages.frame.outside#3": "A third projection onto what is left after two changes rounding errors alone.",
     "averages.panels._field_cuts#12": "The sides −2, …, 2 are symmetric, and cuts are sorted before they are used.",
+    "averages.relu_independent._fit#2": "Other places of a fit by least squares, as good: averages are off by 1e-8.",
+    "data.gaussian_moments._block#27": "Intervals of 64 or 65 roundings: both are too short to be halved.",
+    "full_batch.finite_size_fluctuations._Replica._together#3": "How many directions are followed at once.",
+    "giant_step.giant.rank_one#0": "A second coefficient is computed, and the first is taken.",
     "laws.ridge._effective_decay#10": "Callers leave out eigenvalues of zero; in any other sum the number is lost.",
+    "laws.secular._roots#52": "The wrong root of a parabola leaves the bracket, which is halved then.",
     "laws.secular.roots#1": "Two threads share what one does otherwise; each root is found by itself.",
+    "online.implicit.Linearised._effect#3": "Another length of a difference, and the same derivative.",
+    "online.implicit.Radau.__init__#7": "The first step near rest is shorter; later ones grow fourfold.",
+    "online.implicit.Radau._stages#4": "Below 1e-3, which counts then, at all tolerances above 1e-19.",
+    "online.implicit.is_stiff#10": "Where stability ends at about 6, and which of two accurate solvers is taken.",
+    "online.strong_mixture._largest#0": "One iteration more of an eigenvalue that is wanted to a few per cent.",
+    "spectra.covariance_law.CovarianceLaw.outliers#4": "The bracket of a root is longer, and the root the same.",
     "spectra.span.span#6": "Signs, by which to multiply and to divide is the same.",
 }  # mutants that compute the same, by name: why; they are not run
 

@@ -19,6 +19,7 @@ import overlaps as ov
 from gaussian import panels
 from overlaps.averages import LossQuadrature, SumForm, method_for
 from overlaps.averages.field_rule import FieldRule
+from overlaps.averages.panels import no_margin, panel_rule
 from overlaps.averages.relu_outputs import ReluOutputs
 from overlaps.averages.square_quadrature import SquareQuadrature
 from overlaps.averages.sum_averages import sum_of_angles
@@ -264,3 +265,16 @@ def test_angles_are_arc_sines_to_rounding() -> None:
     assert np.all(np.abs(found - exact) <= 5e-16 * np.abs(exact))
     weight = np.random.default_rng(0).standard_normal(x.size)
     assert sum_of_angles(weight, x) == pytest.approx(weight @ exact, rel=1e-12)
+
+
+@pytest.mark.parametrize("kink", [np.nan, 0.3])
+@pytest.mark.parametrize("radius", [1.5, 3.0])
+def test_panels_fill_the_ball(radius: float, kink: float) -> None:
+    """A normal point of the plane within a radius that counts: E[|z|² | |z| < R] = 2 − R² e^{−R²/2}/(1 − e^{−R²/2})."""
+    at, spacings = np.full((2, 1), kink), np.full(2, 0.1)
+    z, w = panel_rule(np.eye(2), np.zeros(2), at, no_margin, 1, 0, np.ones(1), np.ones(1), spacings, radius, 9)
+    squares = (z**2).sum(1)
+    beyond = np.exp(-(radius**2) / 2)
+    assert squares.max() < radius**2 and w.sum() == pytest.approx(1.0, abs=1e-14)
+    assert w @ squares == pytest.approx(2 - radius**2 * beyond / (1 - beyond), rel=1e-4)
+    assert w @ z == pytest.approx([0.0, 0.0], abs=1e-5)

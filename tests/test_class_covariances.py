@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pytest
 from scipy.stats import t as student_t
 
 import overlaps as ov
+from overlaps.averages import ClosedForm, method_for
 from overlaps.online import class_covariances
+from overlaps.trajectory.budget import Budget
 
 FALSE_ALARM = 1e-4  # of this file, were seeds free
 
@@ -138,6 +141,51 @@ def within_stated_errors(rough: ov.Trajectory, fine: ov.Trajectory) -> None:
     for name in rough.variables:
         apart = float(np.abs(rough.data[name] - fine.data[name]).max())
         assert apart <= rough.accuracy(name) + fine.accuracy(name), name
+
+
+def test_a_teacher_of_components_with_covariances_of_their_own() -> None:
+    """Without means both systems are one equation where covariances commute; where they do not, runs are met."""
+    rng = np.random.default_rng(5)
+    basis = np.linalg.qr(rng.standard_normal((80, 80)))[0]
+    alike = [(basis * values) @ basis.T for values in rng.uniform(0.2, 2.0, (2, 80))]
+    for data in (ov.GaussianClasses(np.zeros((2, 80)), alike), classes(2, 80, 0.5)):
+        p = ov.Problem(
+            data=data,
+            teacher=ov.Committee(1),
+            student=ov.Committee(2, "erf", [1.0, -0.7]),
+            algorithm=ov.OnlineSGD(0.5),
+        )
+        start, times = ov.draw(p, 80, seed=0, scale=0.5), [0.5, 2.0, 6.0]
+        theory = ov.solve(p, start, times)
+        if data.commuting:
+            assert theory.data.attrs["system"] == "levels"
+            within_stated_errors(ov.solve(p, start, times, system="class-covariances", accuracy=1e-3), theory)
+        else:
+            runs = ov.train(p, start, times, runs=60, progress=False)
+            verdict = ov.compare(theory, runs, level=1e-5, resolve=0.5)
+            assert verdict.verdict in ("agrees", "finite-size"), verdict
+
+
+def test_steps_are_of_second_order() -> None:
+    """At rates that fall, against levels, which are the same equation without means: twice the steps, a fourth left."""
+    rng = np.random.default_rng(5)
+    basis = np.linalg.qr(rng.standard_normal((40, 40)))[0]
+    alike = [(basis * values) @ basis.T for values in rng.uniform(0.2, 2.0, (2, 40))]
+    p = ov.Problem(
+        data=ov.GaussianClasses(np.zeros((2, 40)), alike),
+        teacher=ov.Committee(1),
+        student=ov.Committee(2, "erf", [1.0, -0.7]),
+        algorithm=ov.OnlineSGD(ov.Schedule([0.0, 4.0], [1.0, 0.1])),
+    )
+    start, times = ov.draw(p, 40, seed=0, scale=0.5), np.array([1.0, 4.0])
+    exact, how = ov.solve(p, start, times), method_for(p, start.u)
+    assert exact.data.attrs["system"] == "levels" and isinstance(how, ClosedForm)
+    left: list[np.ndarray] = []
+    for doublings in (2, 3, 4):
+        found = class_covariances.LongSteps(p, start, how, 40, doublings, Budget()).follow(times)
+        left.append(np.array([np.abs(found.data[n] - exact.data[n]).max() for n in ("Q", "R", "error")]))
+    for rough, fine in pairwise(left):
+        assert np.all(np.abs(rough / fine - 4) < 0.5)
 
 
 def test_stated_errors_hold() -> None:

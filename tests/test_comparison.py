@@ -62,6 +62,21 @@ def test_too_few_runs_to_relabel_are_underpowered(large):
     assert ov.compare(few, ov.sample(problem(0.8), start, TIMES, runs=4, seed=1), level=0.05).verdict == "disagrees"
 
 
+def test_deviations_of_few_runs_are_those_of_welch():
+    """Of the error, of four runs against seven, and of the four against theory, by the tests of SciPy."""
+    chosen = problem()
+    start, times = ov.draw(chosen, 200, seed=0, scale=0.3), [0.5, 1.0, 3.0]
+    macro = ov.solve(chosen, start, times)
+    four, seven = (ov.sample(chosen, start, times, runs=runs, seed=runs) for runs in (4, 7))
+    values = {side: side.data["error"].values for side in (four, seven, macro)}
+    welch = stats.ttest_ind(values[four], values[seven], equal_var=False)
+    one = stats.ttest_1samp(values[four], values[macro][0])
+    for sides, known in (((seven, four), welch), ((macro, four), one)):
+        table = ov.compare(*sides, finite_size=False).table
+        z = table["z"].values[table["variable"].values == "error"]
+        np.testing.assert_allclose(z, np.sign(known.statistic) * stats.norm.isf(known.pvalue / 2), rtol=1e-5)
+
+
 def test_wide_error_bars_are_underpowered():
     chosen = problem()
     start = ov.draw(chosen, 40, seed=0, scale=0.3)

@@ -165,6 +165,13 @@ def test_few_runs(both):
     assert "a single run has no floor" in repr(one)
     two = tlog_rmse(theory, replace(runs, data=runs.data.isel(run=[0, 1])))
     assert two.floor is not None and two.excess_standard_error is None and "nan" not in repr(two) + repr(one)
+    three = tlog_rmse(theory, replace(runs, data=runs.data.isel(run=[0, 1, 2])), "error")
+    pairs = [
+        tlog_rmse(theory, replace(runs, data=runs.data.isel(run=pair)), "error") for pair in ([0, 1], [0, 2], [1, 2])
+    ]
+    left = [pair.excess["error"] for pair in pairs if pair.excess is not None]
+    assert three.excess_standard_error is not None  # √((n − 1)/n Σ (without one − mean)²) with n = 3
+    assert three.excess_standard_error["error"] == pytest.approx(np.sqrt(2 * np.var(left)), rel=1e-9)
 
 
 def test_repr_is_a_table(both):
@@ -243,6 +250,19 @@ def test_rounded_grids_are_log_spaced(steps, count, rounding):
 )
 def test_other_grids_are_not(steps):
     assert not log_spaced(steps / 1000, 1000)
+
+
+def rounded_from(steps, first, ratio):
+    """Whether rounding to the nearest or down makes these steps of first · ratio^k, tried for many of both."""
+    exact = first[:, None, None] * ratio[:, None] ** np.arange(len(steps))
+    return any((rounding(exact) == steps).all(-1).any() for rounding in (np.rint, np.floor))
+
+
+@pytest.mark.parametrize("last", range(28, 52))
+def test_three_steps_are_log_spaced_if_some_ratio_makes_them(last):
+    steps = np.array([10, 20, last])
+    made = rounded_from(steps, np.linspace(9.5, 11, 301), np.linspace(1.2, 2.8, 3201))
+    assert log_spaced(steps / 100, 100) == made == (36 <= last <= 44)
 
 
 def test_exact_ratios_are_log_spaced_at_any_size():

@@ -9,6 +9,7 @@ import pytest
 from scipy.stats import norm
 
 import overlaps as ov
+from overlaps.data.eigenbasis import common_eigenbasis
 
 LEVEL = 1e-6  # false alarms of the test of runs
 SIZE, RUNS = 80, 240
@@ -35,6 +36,19 @@ def test_theory_is_that_of_the_mixture_by_levels() -> None:
     one, other = ov.solve(CLASSES, ov.Start.from_weights(CLASSES, W)), ov.solve(LEVELS, theirs)
     for name in ("Q", "m", "error", "training_error"):
         np.testing.assert_allclose(one.data[name].values, other.data[name].values, atol=1e-9, err_msg=name)
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1e8])
+def test_levels_do_not_depend_on_the_unit_of_the_inputs(scale: float) -> None:
+    """Equal eigenvalues are known by their relative difference: in other units there are as many, and no less."""
+    basis, levels, sizes = common_eigenbasis(COVARIANCES)
+    theirs, scaled, same = common_eigenbasis(scale * COVARIANCES)
+    assert sizes.tolist() == same.tolist() == [50, 30]
+    np.testing.assert_allclose(levels, [[0.2, 1.5], [0.1, 3.0]], rtol=1e-12)
+    np.testing.assert_allclose(scaled, scale * levels, rtol=1e-12)
+    for first, last in ((0, 50), (50, 80)):
+        projections = [part[:, first:last] @ part[:, first:last].T for part in (basis, theirs)]
+        np.testing.assert_allclose(*projections, atol=1e-10)
 
 
 def test_runs_agree_with_theory_and_averaged_covariances_do_not() -> None:

@@ -84,6 +84,26 @@ def test_recall_of_separate_and_of_opposite_classes():
     assert recall(F, [1, 2, 3, 1, 2, 3]) == 0
 
 
+def test_the_error_of_a_recall_is_the_spread_of_its_hits():
+    """Seven directions, of which the first is next to the second, and the others in pairs, some of one label."""
+    angles = np.deg2rad([0, 3, 4, 40, 41, 80, 81])
+    F = np.stack([np.cos(angles), np.sin(angles)], axis=1)
+    cases = {
+        0: [1, 0, 1, 0, 1, 0, 1],
+        1: [0, 0, 1, 0, 1, 0, 1],
+        4: [1, 0, 1, 0, 0, 1, 1],
+        6: [1, 0, 0, 0, 0, 1, 1],
+        7: [0] * 5 + [1] * 2,
+    }
+    found = {count: scored.recall_error(F, labels) for count, labels in cases.items()}
+    for count, labels in cases.items():
+        assert hits(F, labels).sum() == count
+        if count in (1, 4, 6):
+            assert found[count] == pytest.approx(hits(F, labels).std() / np.sqrt(7), rel=1e-12)
+    # none might as well have been one, and all might have been all but one
+    assert found[0] == found[1] and found[7] == found[6]
+
+
 @pytest.mark.parametrize("shape", [(2, 3), (3, 5), (4, 6), (7, 12)])
 def test_kendalls_w_is_friedmans_statistic(shape):
     rng = np.random.default_rng(0)

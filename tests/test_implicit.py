@@ -127,6 +127,24 @@ def test_chosen_where_it_pays() -> None:
     assert not integration.is_stiff(wide, 0.0, at, np.array([1000.0]))
 
 
+def test_evaluations_are_those_of_the_averages() -> None:
+    """What steps are said to have taken, and what is expected of one, against calls of the averages."""
+    price = []
+    for K, M, train_readout in ((2, 2, False), (2, 2, True), (3, 1, False)):
+        motion, y = motion_of(committee(40, K, M, train_readout=train_readout))
+        motion.closed, how, calls = None, motion.method, []
+        motion.method = lambda *at, how=how, calls=calls: calls.append(at) or how(*at)  # type: ignore[assignment]
+        solver = implicit.Radau(motion, 0.0, y, 30.0, 1e-8, 1e-11)
+        while solver.t < 30.0:
+            assert solver.step() is None
+        assert solver.nfev == len(calls) > 100
+        calls.clear()
+        implicit.Linearised(motion, 0.0, y)
+        # a step is the linearisation, and two iterations of all stages
+        price.append(implicit.implicit_cost(motion, 7) / (len(calls) + 2 * implicit.STAGES))
+    assert price == pytest.approx([price[0]] * 3, rel=1e-12)
+
+
 def test_divergence_is_still_a_refusal() -> None:
     p = committee(40, activation="linear", rate=3.0)
     start = ov.draw(p, 400, seed=0, scale=0.3)

@@ -9,10 +9,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.linalg import eigh, expm
-from scipy.special import zeta
+from scipy.special import roots_jacobi, zeta
 
 import overlaps as ov
 from overlaps import laws
+from overlaps.laws import powerlaw
 from overlaps.laws.secular import roots
 
 DATA = Path(__file__).parent / "data"
@@ -68,6 +69,15 @@ def test_ten_levels_to_the_digits_of_high_precision_arithmetic() -> None:
 def test_a_thousand_levels() -> None:
     mine = laws.linear_error(ov.PowerLaw(1000, 1.0), 1.0, [1, 10, 100], distance=2.0)
     assert [round(x, n) for x, n in zip(mine, (8, 7, 8), strict=True)] == [0.02971336, 0.0085744, 0.00192544]
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e9])
+def test_the_unit_of_the_inputs_is_that_of_the_error(unit: float) -> None:
+    """Eigenvalues in other units, and the rate in their inverse, are the same task; the error is in these units."""
+    t, some = np.array([0.0, 1e-20, 0.3, 2.0, 20.0]), np.array([3.0, 1.0, 0.2])
+    mine = laws.linear_error(ov.Spectrum(some), 0.3, t)
+    assert mine[0] == mine[1] == pytest.approx(0.5 * some.mean()) and mine[4] < 0.01 * mine[0]
+    np.testing.assert_allclose(laws.linear_error(ov.Spectrum(unit * some), 0.3 / unit, t), unit * mine, rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -298,6 +308,15 @@ def test_integral_form_is_a_finite_number_at_any_time(beta: float) -> None:
     bound = top / (2 * L) * (zeta(1 + beta) - 1 / beta + 1 / (2 * L ** (1 + beta)))
     # the largest deviation is at time zero, and bounded (the tail of ζ beyond L is dropped in the bound)
     assert 0 < 0.5 - mine[0] < bound * 1.01
+
+
+@pytest.mark.parametrize("s", [0.2, 1.0, 2.5])
+def test_incomplete_gamma_of_small_arguments(s: float) -> None:
+    """x^-s γ(s, x) − 1/s = ∫ u^(s−1) (e^(−xu) − 1) du from zero to one, to the last digits."""
+    nodes, weights = roots_jacobi(20, 0.0, s - 1)
+    x = np.array([1e-12, 1e-5, 3e-4, 9.9e-4])
+    exact = np.expm1(-np.multiply.outer(x, (nodes + 1) / 2)) @ weights / 2**s
+    np.testing.assert_allclose(powerlaw._lower(s, x), exact, rtol=3e-13)
 
 
 def test_integral_by_quadrature() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,6 +13,9 @@ import overlaps as ov
 from manifolds import DATA, apart, hidden, reference
 from overlaps.data import features as matrices
 from overlaps.online.micro import AHEAD, HiddenWeights
+from overlaps.online.weak_mixture import left_out
+
+BATCHES = (1, 10, 10**6)
 
 
 @pytest.mark.parametrize("activation", ["erf", "relu"])
@@ -327,3 +331,14 @@ def test_features_without_a_gaussian_equivalent(data: dict[str, object], size: i
         ov.solve(problem, start, [1.0])
     with pytest.warns(UserWarning, match="is not that of the inputs"):
         ov.train(problem, start, [0.1], runs=1, progress=False)
+
+
+def test_what_weak_mixtures_leave_out_by_batches() -> None:
+    """Batches of many rows are steps of gradient flow, and no worse described; single rows are noise besides."""
+    problem = hidden(latent=ov.LatentMixture(2, 0.1, seed=1))
+    start, kinds = ov.draw(problem, 100, seed=0), [ov.GradientFlow(0.5), *(ov.OnlineSGD(0.5, batch=b) for b in BATCHES)]
+    flow, *found = (left_out(replace(problem, algorithm=kind), start) for kind in kinds)
+    assert flow == pytest.approx(found[-1], rel=1e-5)
+    # noise is one part in as many as a batch has rows
+    np.testing.assert_allclose(np.array(found) - flow, (found[0] - flow) / np.array(BATCHES), rtol=0, atol=1e-12 * flow)
+    assert found[0] > 1.1 * flow

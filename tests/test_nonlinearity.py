@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import subprocess
 import sys
+from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
@@ -14,7 +15,8 @@ from scipy.special import gamma, ndtr
 
 import overlaps as ov
 from overlaps.data.gaussian_moments import by_panels
-from overlaps.data.nonlinearity import BUILT_IN, Nonlinearity, gaussian_equivalent, moments, nonlinearity
+from overlaps.data.nonlinearity import BUILT_IN, Nonlinearity, gaussian_equivalent, moments, nonlinearity, slope
+from overlaps.network.activations import BUILT_IN as ACTIVATIONS
 
 NAMED = {
     "sign": np.sign,
@@ -327,3 +329,22 @@ def test_naming_a_nonlinearity_compiles_nothing():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "False"
+
+
+@pytest.mark.parametrize("name", ACTIVATIONS)
+def test_slopes_of_activations_are_finite_differences(name: str) -> None:
+    """As functions of arrays, of one number each, off their kinks."""
+    u, h = np.linspace(-4.0, 4.0, 41)[:, None] + 0.03, 1e-5
+    f, bend = nonlinearity(name).function, slope(ACTIVATIONS[name]).function
+    np.testing.assert_allclose(bend(u), (f(u + h) - f(u - h)) / (2 * h), atol=1e-9)
+
+
+def test_rounding_of_closed_forms_is_stated() -> None:
+    """Of u itself, whose mean square is known in fractions: numbers of any size are off by less than is stated."""
+    rng = np.random.default_rng(7)
+    mean, sd = 10 ** rng.uniform(-3, 6, (2, 200))
+    found = moments("linear", mean, sd)
+    exact = [Fraction(m) ** 2 + Fraction(s) ** 2 for m, s in zip(mean.tolist(), sd.tolist(), strict=True)]
+    off = np.array([abs(float(Fraction(c) - e)) for c, e in zip(found.c.tolist(), exact, strict=True)])
+    assert off.any() and np.all(off <= found.error)
+    assert np.all(found.error <= 1e-14 * (mean + sd) * np.maximum(1.0, mean + sd))

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import overlaps as ov
-from overlaps.data.power_law import PowerFit
+from overlaps.data.power_law import PowerFit, jackknife
 
 # --- exact laws ------------------------------------------------------------------------------------------------------
 
@@ -121,6 +121,12 @@ def test_noise_alone_is_rarely_called_curved() -> None:
     x = np.geomspace(1, 100, 60)
     fits = [ov.fit_power(x, x**-0.5 * np.exp(0.02 * rng.standard_normal(60))) for _ in range(300)]
     assert all(fit.is_power_law for fit in fits)
+
+
+def test_jackknife_of_a_mean_is_its_standard_error() -> None:
+    runs = 3 + 0.2 * np.random.default_rng(6).standard_normal((9, 4))
+    without = np.array([np.delete(runs, i, axis=0).mean(0) for i in range(9)])
+    np.testing.assert_allclose(jackknife(without), stats.sem(runs), rtol=1e-12)
 
 
 # --- curves ----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import re
 import sys
@@ -96,6 +97,25 @@ def test_all_that_takes_long_says_how_long(what: str, monkeypatch: pytest.Monkey
     shown = terminal(monkeypatch)
     compute()
     assert names(shown) == (set(name.split(", ")) if what == "resamples" else {name})
+
+
+@pytest.mark.parametrize("what", ["solve", "exact mean", "many passes"])
+def test_how_far_a_solution_is_grows_up_to_its_end(what: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the units of the end that is named, with rates that change, so that no long stretch is taken at once."""
+    told: list[tuple[float, list[float]]] = []
+    monkeypatch.setattr(progress.Course, "begin", lambda _, last: told.append((last, [])))
+    monkeypatch.setattr(progress.Course, "at", lambda _, done: told[-1][1].append(done))
+    rate, times = ov.Schedule([0.0, 8.0], [0.2, 0.1]), [0.0, 2.0, 4.0, 6.0, 8.0]
+    problem, start = many_passes() if what == "many passes" else online()
+    algorithm = ov.MultiPass(rate, samples=40) if what == "many passes" else ov.OnlineSGD(rate)
+    ov.solve(
+        dataclasses.replace(problem, algorithm=algorithm), start, times,
+        system="exact-mean" if what == "exact mean" else "auto",
+    )  # fmt: skip
+    assert told
+    for last, done in told:
+        assert last == pytest.approx(8.0) and done == sorted(done)
+        assert done[0] >= 0 and 0.75 * last <= done[-1] <= last
 
 
 @pytest.mark.parametrize("what", ["solve", "train", "optimise"])

@@ -142,6 +142,18 @@ def replaced(near: relu_independent.Independent, names: tuple[str, ...], factor:
     return near._replace(**{name: factor * getattr(near, name) for name in names})
 
 
+def test_a_table_of_a_cubic_is_the_cubic() -> None:
+    """Between places of the table it is the one cubic that has the values and slopes there."""
+    from overlaps.averages.relu_controls import LossTable
+    from overlaps.averages.relu_outputs import _looked_up
+
+    cubic = np.polynomial.Polynomial([0.3, -1.1, 0.7, 2.0])
+    places, f = np.arange(-2.0, 2.01, 0.25), np.random.default_rng(4).uniform(-2, 2, 50)
+    table = LossTable(-2.0, 0.25, 4.0, cubic(places), cubic.deriv()(places))
+    ours = _looked_up(*ReluOutputs(xor(5), np.zeros(0)).parts[1:], 0.0, table, f)
+    np.testing.assert_allclose(ours, [cubic(f), cubic.deriv()(f)], atol=1e-12)
+
+
 def test_a_table_is_as_good_as_the_loss() -> None:
     """ℓ' and ℓ'' between and beyond the places of the table; a loss that no table serves has an empty one."""
     from overlaps.averages.relu_outputs import _looked_up, tabulated

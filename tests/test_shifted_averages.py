@@ -120,6 +120,14 @@ def test_small_means_give_the_centred_closed_form(activation: str, students: int
         assert 0 < apart(zero, near) < 1e-5
 
 
+def test_a_mixture_of_one_is_that_component() -> None:
+    """Where no components are named there is one, of variance one, with a mean or without."""
+    rng = np.random.default_rng(4)
+    C, mean, v, u = random_covariance(rng, 4), rng.standard_normal((4, 1)), rng.standard_normal(2), np.ones(2)
+    how = ClosedForm("erf", u, 0.2)
+    assert apart(how(C, v, mean), how.each(C[None], v, mean)[0]) < 1e-14
+
+
 @pytest.mark.parametrize("activation", ["erf", "linear", "relu"])
 def test_derivatives_in_the_means(activation: str) -> None:
     """D = ∂E[δ]/∂means, and E[δ] = ∂ error/∂(means of the students), by central differences."""

@@ -97,6 +97,17 @@ def test_rates_at_a_knot_and_before_it(name: str) -> None:
         assert rate.before(t) == rate(t)
 
 
+@pytest.mark.parametrize("rate", MODULES["Cosine"].examples())
+def test_a_cosine_is_half_an_oscillation(rate: Any) -> None:
+    """From the rate to the final one, and about their mean η'' = −(π/time)² (η − mean), by differences."""
+    mean, h = (rate.rate + rate.final) / 2, 1e-3 * rate.time
+    times, rates = np.array([0.0, 0.5, 1.0, 5.0]) * rate.time, [rate.rate, mean, rate.final, rate.final]
+    assert rate(times) == pytest.approx(rates)
+    t = np.linspace(0.1, 0.9, 9) * rate.time
+    bend = (rate(t + h) - 2 * rate(t) + rate(t - h)) / h**2
+    np.testing.assert_allclose(bend, -((np.pi / rate.time) ** 2) * (rate(t) - mean), rtol=1e-5, atol=1e-6)
+
+
 @every
 def test_steps_and_their_limit_read_the_rate(name: str) -> None:
     """Step n of SGD at size N has the rate of time n/N; at the end of a stretch the limit has the rate before it."""
