@@ -144,7 +144,7 @@ def single_iteration(pair: tuple[str, str], m: int, runs: int) -> tuple[Array, A
     errors = np.concatenate(found, axis=1)
     squares = (errors - errors.mean(1, keepdims=True)) ** 2
     each = m * (2 * squares[0] - squares[1])[:, 1:]
-    brute = ov.sample(task, start(task, m), [1, 2], runs=3 * runs, seed=2, progress=False)
+    brute = ov.sample(task, start(task, m), [1, 2], runs=runs, seed=2, progress=False)
     exact, error = scaled_variance(brute.data["training_error"].values, m)
     ratio = each.mean(0) / exact
     return ratio, np.hypot(each.std(0, ddof=1) / np.sqrt(runs), ratio * error) / exact
@@ -160,7 +160,7 @@ def single_iteration(pair: tuple[str, str], m: int, runs: int) -> tuple[Array, A
 )
 def relu_remark(quick: bool) -> Measurement:
     """m Var of the training error by 2 H(0) − H(1) of one pass over brute force, ReLU, step 1; and soft ReLU."""
-    m, runs, losses = (200, 1200, LOSSES[:1]) if quick else (1000, 16_000, LOSSES)
+    m, runs, losses = (200, 2000, LOSSES[:1]) if quick else (1000, 20_000, LOSSES)
     found = {name: [single_iteration((name, loss), m, runs) for loss in losses] for name in ("relu", "softplus")}
     bound = float(norm.isf(LEVEL / (4 * len(losses))))
     (exact, soft), notes = ([max(float(np.max(np.abs(r - 1) / e)) for r, e in each) for each in found.values()], [])
