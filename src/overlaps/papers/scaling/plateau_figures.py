@@ -80,9 +80,9 @@ def figure1(quick: bool, *, exponent: float = 1.0, rate: float = 0.1) -> tuple[F
         ax.plot(times, curves[-1], color=f"C{i}", label=f"L = {levels}, equation of motion")
         if not quick:
             runs.append(ov.train(problem, start, times, runs=2, seed=1, progress=False).data["error"].values)
-            ax.plot(times, runs[-1].T, color=f"C{i}", ls=":", lw=0.9)
-    if runs:
-        ax.plot([], [], color="0.4", ls=":", lw=0.9, label="runs of SGD, two for each L")
+            # dotted on their curve, from which they hardly differ
+            words = None if i else "runs of SGD, two for each L"
+            ax.plot(times, runs[-1].T, color="k", ls=":", lw=1.1, zorder=3, label=[words, None])
     ax.set_yscale("log")
     finish(ax, "erf students", TIME, ERROR)
     words = f"K = M = 2, η = {rate:g}, β = {exponent:g}, σ = 0.01, N = 1024"
