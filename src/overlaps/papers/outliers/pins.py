@@ -151,3 +151,32 @@ def units_of_all_signs() -> float:
     v, mu, nu = np.array([[0.5, 0.3, -0.2], [0.9, -0.4, 0.1], [-0.6, 0.5, 0.8]])
     found = (printed.proposition518(v, mu, nu, 0.3, sign).values() for sign in (-1.0, 1.0))
     return float(sum(x @ [1.0, 2.0, 3.0] for each in found for x in each))
+
+
+# Numbers of an independent route: the flow in plain variables, stopped where an overlap comes to zero, and gone on with
+# that overlap at rest; three do by time 12.
+UNITS = [1.0, 0.8, -0.9], [0.4, -0.3, 0.2], [0.2, 0.3, -0.5]
+
+
+@PAPER.pin("fixed-point", "beta-transition", number=-2.752151692)
+def flow_of_units() -> float:
+    """Before any overlap is zero."""
+    return float(np.concatenate([x[-1] for x in ov.laws.xor_flow(*UNITS, 0.05, [1.0])]) @ np.arange(1.0, 10.0))
+
+
+@PAPER.pin("fixed-point", "beta-transition", number=-9.297311444)
+def flow_of_landed_units() -> float:
+    """After three are."""
+    return float(np.concatenate([x[-1] for x in ov.laws.xor_flow(*UNITS, 0.05, [12.0])]) @ np.arange(1.0, 10.0))
+
+
+@PAPER.pin("fixed-point", number=0.0)
+def norm_beyond_the_transition() -> float:
+    return ov.laws.xor_norm(0.2)
+
+
+@PAPER.pin("hidden-classes", number=2.0)
+def classes_of_one_or_two_units() -> float:
+    """One unit finds one class, and two units find two, or one, one time in four: 1 + (3/4 · 2 − 1/4 · 2)."""
+    one, two = (ov.laws.hidden_classes(units) for units in (1, 2))
+    return float(one @ [1.0, 2.0, 3.0, 4.0] + two @ [-2.0, 2.0, 3.0, 4.0])
