@@ -41,13 +41,20 @@ def eq_18(quick: bool) -> Measurement:
     literal = np.array([printed.eq_18(v, other) for other in others])
     mean = np.array([np.sqrt(np.mean((v - other) ** 2)) for other in others])
     wrong, right = power(h, np.abs(literal))[0], power(h, mean)[0]
-    run = Ground("erf", size, 20.0).distance(None, runs=4)
+    ground = Ground("erf", size, 20.0)
+    made = ground.train(None, runs=4)
+    run = ov.tlog_rmse(ground.theory, made, VARIABLES)
+    # and that of the library, by which the other claims measure, is this one: mean over entries and runs
+    apart = ((made.data[name] - ground.theory.data[name].isel(run=0)).isel(time=slice(1, None)) for name in VARIABLES)
+    own = [float(np.sqrt((each**2).mean("time")).mean()) for each in apart]
+    same = bool(np.allclose(own, row(run.rmse), rtol=1e-9))
     note = (
         f"power as printed, corrected {right:.3f}; {abs(literal[-1]):.4f} and {mean[-1]:.5f} at h = .01; for SGD on "
         f"the normal latent the root is imaginary at {listed(100 * row(run.imaginary), 0)} % of the times and its real "
         f"part is {listed(row(run.printed))} where M is {listed(row(run.rmse))}, Q, R, v"
     )
-    return Measurement(verdict(abs(wrong - 1), abs(right - 1), 0.05), wrong, abs(right - 1), note)
+    judged = verdict(abs(wrong - 1), abs(right - 1), 0.05) if same else "fails"
+    return Measurement(judged, wrong, abs(right - 1), note)
 
 
 @PAPER.claim(
