@@ -141,6 +141,15 @@ def error_at_a_high_rate() -> float:
     return float(error @ [1.0, 10.0, 1e3, 1e6])
 
 
+@PAPER.pin("eq6", "finite-rate", number=4.237876389)
+def error_of_large_eigenvalues() -> float:
+    """All above two, late: the slowest mode is to be found."""
+    error = ov.laws.linear_error(
+        ov.Spectrum([6.0, 4.0, 3.0], [0.2, 0.5, 0.3]), 0.3, [0.0, 1.0, 5.0, 20.0], distance=1.3
+    )
+    return float(error @ [1.0, 1.0, 10.0, 1e7])
+
+
 @PAPER.pin("fig2-stability", number=0.65)
 def nothing_trained() -> float:
     return float(ov.laws.finite_size_error(SPECTRUM, 14, 0.3, [0.7], distance=1.3, trained=0)[0])
