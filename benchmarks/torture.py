@@ -488,6 +488,8 @@ def main() -> None:
     parser.add_argument("jobs", nargs="*", help="of sweep, run, verify, gallery and cluster; all by default")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what it has started
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script, and in all it starts
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as where:
         tally = torture(asked.kills, asked.seed, Path(where), asked.jobs or None, record=asked.record)
     print(table(tally))
