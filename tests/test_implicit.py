@@ -8,8 +8,7 @@ from scipy.integrate import DOP853
 
 import overlaps as ov
 from overlaps.averages import method_for
-from overlaps.online import implicit
-from overlaps.online.integration import integrate
+from overlaps.online import implicit, integration
 from overlaps.online.motion import EquationOfMotion
 
 
@@ -78,9 +77,9 @@ def test_equal_to_explicit_steps(change: dict) -> None:
     times = ov.logtimes(0.1, 1000, 8)
     motion = EquationOfMotion(p, start, method_for(p, start.u))
     y = motion.pack(start.Q, start.R, start.v)
-    assert implicit.is_stiff(motion, 0.0, y, times)
+    assert integration.is_stiff(motion, 0.0, y, times)
     stiff = ov.solve(p, start, times)
-    explicit = [motion.totals(state) for state in integrate(motion, y, times, 1e-12, DOP853).states]
+    explicit = [motion.totals(state) for state in integration.integrate(motion, y, times, 1e-12, DOP853).states]
     for name, at in {"Q": 0, "R": 1, "v": 3}.items():
         apart = float(np.abs(stiff.data[name].values[0] - [totals[at] for totals in explicit]).max())
         assert apart <= 3 * stiff.accuracy(name)
@@ -112,7 +111,7 @@ def test_no_more_is_claimed_than_is_known() -> None:
     result = ov.solve(p, start, times)
     how = method_for(p, start.u)
     motion = EquationOfMotion(p, start, how)
-    solution = integrate(motion, motion.pack(start.Q, start.R, start.v), times, 1e-13, DOP853)
+    solution = integration.integrate(motion, motion.pack(start.Q, start.R, start.v), times, 1e-13, DOP853)
     Q = np.array([motion.covariance(y)[:2, :2] for y in solution.states])
     assert solution.implicit is False
     assert np.abs(Q - result.data["Q"].values[0]).max() < result.accuracy("Q") < 1e-9
@@ -141,7 +140,7 @@ def test_evaluations_are_those_of_the_averages() -> None:
         calls.clear()
         implicit.Linearised(motion, 0.0, y)
         # a step is the linearisation, and two iterations of all stages
-        price.append(implicit.implicit_cost(motion, 7) / (len(calls) + 2 * implicit.STAGES))
+        price.append(integration.implicit_cost(motion, 7) / (len(calls) + 2 * implicit.STAGES))
     assert price == pytest.approx([price[0]] * 3, rel=1e-12)
 
 
@@ -179,6 +178,7 @@ def test_stiffness_that_shows_late() -> None:
     motion = EquationOfMotion(p, start, method_for(p, start.u))
     first = motion.pack(start.Q, start.A, start.v)
     explicit, implicit_from_the_start = (
-        integrate(motion, first, np.array([0.05]), 1e-9, steps).states[-1] for steps in (DOP853, implicit.Radau)
+        integration.integrate(motion, first, np.array([0.05]), 1e-9, steps).states[-1]
+        for steps in (DOP853, implicit.Radau)
     )
     np.testing.assert_allclose(implicit_from_the_start, explicit, rtol=1e-6, atol=1e-8)

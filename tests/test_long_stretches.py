@@ -13,7 +13,7 @@ from scipy.optimize import root_scalar
 import overlaps as ov
 from overlaps.online.long_stretches import SHORTEST, constant_pull, drift, geometric_sums
 from overlaps.online.second_moments import Linear, advance_one, second_moments
-from overlaps.trajectory.budget import Budget
+from overlaps.trajectory.refinement import Budget
 
 STUDENT = ov.Committee(1, "linear")
 
