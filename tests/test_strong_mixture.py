@@ -155,7 +155,7 @@ def test_covariance_of_fast_means_is_that_of_their_steps(batch: int, momentum: f
     seen = np.cov(m.T)
     fourth = np.einsum("ni,nj->ij", m**2, m**2) / chains
     assert np.all(np.abs(seen - M[:2, :2]) < 5 * np.sqrt(fourth / chains))
-    # with A M Aᵀ counted once more, as the error of a solution does, the covariance would not stay where it is
+    # with A M Aᵀ taken off once more, as for the error of a solution, the covariance would not stay where it is
     drift.more = 1
     assert apart(drift.change_of_means(0.0, M, each), 0.0) > 1e-2 * 40 * np.abs(M).max()
 

@@ -26,7 +26,6 @@ from .motion import EquationOfMotion
 Array = NDArray[np.float64]
 Vector = NDArray[Any]  # real or complex
 STAGES = 5
-LARGEST = 40  # most totals for which a Jacobian pays: those of K = M = 5
 
 
 class Collocation:

@@ -16,10 +16,11 @@ from scipy.integrate import DOP853, RK45
 from ..averages import ClosedForm
 from ..problem.start import LIMIT
 from ..trajectory.refinement import Budget
-from .implicit import LARGEST, STAGES, Radau
+from .implicit import STAGES, Radau
 from .motion import EquationOfMotion
 
 Array = NDArray[np.float64]
+LARGEST = 40  # most totals for which a Jacobian pays: those of K = M = 5
 SMALL_STEP = 1e-9  # first step as a share of the time that is left, where none can be guessed; the solver lengthens it
 NOT_FINITE = "the equations are not finite"
 

@@ -8,23 +8,29 @@ the weights and their fluctuations Ξ_kl = Cov(W_k, W_l), an N × N matrix for e
     dΞ/dt = −η (H Ξ + Ξ Hᵀ) − 2 ηβ Ξ + (η²/b) Σ_s p_s S^s ⊗ Φ^s,     H = Σ_s p_s D_λ^s ⊗ Φ^s
     Q^s = (W̄ Φ^s W̄ᵀ + Tr Φ^s Ξ)/N,    m_s = W̄ a_s/√N,    R^s = W̄ t_s/√N
 
+with b samples a step, and for η the whole effect of a gradient: the rate, or the rate over 1 − s with momentum s.
+
 Means of length |a_s|² = O(N) make m_s fast: it moves by O(η) in one step, and fluctuates about its mean by an amount
-that does not vanish with N. Their covariance, M of (k, s) and (l, r), moves at the same pace as they do. With L and p
-of one step (`overlaps.algorithms.update`), the rows of the algorithm, and g_sr = a_s·a_r/N,
+that does not vanish with N. M is the covariance of these fluctuations: of unit k in component s with unit l in
+component r, of the weights and of the velocity that momentum has beside them. It changes as fast as the means do, so
+it follows the step itself, r ← L r − p g of `overlaps.algorithms.update`. With g_sr = a_s·a_r/N and e = (1, 0, …) for
+the row of the weights
 
-    dM/dt = N (F M Fᵀ − M + p pᵀ ⊗ (B − A M Aᵀ)/b),    F = L ⊗ 1 − p ⊗ A,
-    A = p_r g_sr D_kl^r,    B = Σ_q p_q g_sq g_qr S_kl^q;
+    dM/dt = N (F M Fᵀ − M + p pᵀ ⊗ (B − A M Aᵀ)/b),    F = L ⊗ 1 − p eᵀ ⊗ A,    in A M Aᵀ the M of the weights,
+    A = p_r g_sr D_kl^r,    B = Σ_q p_q g_sq g_qr S_kl^q    with weights p_r, p_q of components.
 
-for a field given component s the fluctuations are further variance: M_ss is added to Q^s. So B counts what the mean of
-the gradient varies with m, A M Aᵀ, as if each sample of a batch met its own m; they all meet the same. For single
-samples and no momentum dM/dt = −ηN (A M + M Aᵀ) − 2 ηβ M + η² N B. One step moves a mean by the share ηA of its way,
-which is not small, while D and S stay those of Gaussian fields. What counting A M Aᵀ once more would change is taken as
-the error of the orders that are left out, and all is refused where ηA exceeds one half.
+Given component s the fluctuations are further variance of the fields: M_ss is added to Q^s. So B, which is of the
+gradient of one sample, includes A M Aᵀ, by which the mean gradient varies with m. All samples of a batch meet the same
+m, and a mean over them lessens the rest of B alone. For single samples and no momentum
+dM/dt = −ηN (A M + M Aᵀ) − 2 ηβ M + η² N B.
+
+One step moves a mean by the share ηA of its way, which is not small, while D and S stay those of Gaussian fields. What
+changes if A M Aᵀ is taken off once more is stated as the error of that, and all is refused where ηA exceeds one half.
 
 Ξ is slow and takes some fifty Heun steps in single precision, 4 P K² N³ operations each; between them W̄ follows an
-adaptive Runge-Kutta method. The whole is done again with steps of Ξ of twice the length, without and with one A M Aᵀ
-more; twice the first difference plus the second is the accuracy stated. Where the second alone would be accepted
-and the sum is not, the steps are halved.
+adaptive Runge-Kutta method. The whole is done again with steps of Ξ of twice the length, once as it is and once with
+A M Aᵀ taken off once more. Twice the difference that the steps make, plus that of A M Aᵀ, is the accuracy stated. Where
+the latter alone would be accepted and the sum is not, the steps are halved.
 """
 
 from __future__ import annotations
@@ -51,9 +57,7 @@ STRONG = "strong-mixture"  # name of this system of equations
 GROWTH, FIRST, LONGEST = 0.2, 0.02, 0.4
 CHANGES = 20  # steps at least in a stretch of time in which the rate changes
 LARGEST = 4e7  # numbers in Ξ, of which a step takes a few seconds
-STEP_RATIO = (
-    0.5  # share of its way that one step may move a fast mean, ηA, before a differential equation fails (tests)
-)
+STEP_RATIO = 0.5  # share of its way, ηA, that one step may move a fast mean before equations in time fail (tests)
 EVALUATIONS = 60_000  # of the averages, where no number is named
 HALVINGS = 2  # of the steps at most, where these alone keep a solution from being accepted
 AIM, ACCEPT = 1e-2, 0.1  # relative, where none is named; the orders left out of the rate do not yield to refinement
@@ -70,7 +74,7 @@ class Drift:
         budget: Budget | None = None,
         more: int = 0,
     ) -> None:
-        self.more = more  # times that A M Aᵀ is counted beyond what is right
+        self.more = more  # how often A M Aᵀ is taken off beyond what is right, to see what that changes
         data, W, B = latent_inputs(problem), start.student, start.teacher
         assert W is not None and B is not None
         self.how, self.parts = how, data.at(W.shape[1]).parts
@@ -90,7 +94,7 @@ class Drift:
         return float(flow.P[0]), float(flow.P_readout[0])
 
     def unpack(self, y: Array) -> tuple[Array, Array, Array]:
-        """W̄ (K, N), v (K,) and M (J P K, J P K): views of the state."""
+        """W̄ (K, N), v (K,) and M (J P K, J P K) for the J rows of the step: views of the state."""
         K, N, n = self.K, self.N, self.update.rule.rows * self.K * len(self.parts.weights)
         return y[: K * N].reshape(K, N), y[K * N : K * N + K], y[K * N + K :].reshape(n, n)
 
@@ -352,7 +356,7 @@ def solve_strong_mixture(
 def _attempts(
     problem: Problem, start: Start, times: Array, how: ClosedForm | LossQuadrature, goal: Goal, budget: Budget
 ) -> Iterator[Stated]:
-    """Solutions with ever finer averages, then shorter steps; beside two of longer steps, one of them off by A M Aᵀ."""
+    """Solutions with ever finer averages, then shorter steps; each judged by two of longer steps, see above."""
     stride = 1.0
     while True:
         with np.errstate(over="ignore", invalid="ignore"):  # trial steps may overflow; accepted ones are checked

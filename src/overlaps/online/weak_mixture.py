@@ -3,9 +3,10 @@
 Levels take the covariance of the inputs as the same in all components; components of strength s (see
 `Realised.strength`) differ by s relative to it, which averages out to first order. What is left is of second order,
 
-    |x − x_levels| ≈ c s² max |x|,        c ≤ 3 + η,
+    |x − x_levels| ≈ c s² max |x|,        c ≤ 3 + η/b,
 
-with c measured against the equations of strong mixtures to time 50, for 2 to 4 components of strengths from .04 to .19:
+with b samples a step, and for η the whole effect of a gradient: with momentum s the rate over 1 − s. For single samples
+c was measured against the equations of strong mixtures to time 50, for 2 to 4 components of strengths from .04 to .19:
 up to 2.2 for gradient flow, where means of the fields are off most, and with few latents more than with many; up to 1.5
 at rates from .1 to 1.5 (tests repeat it, and `make coverage` counts). The bound is part of the stated accuracy, and
 decides which equations serve.
@@ -32,7 +33,7 @@ def left_out(problem: Problem, start: Start) -> float:
     strength, update = problem.data.mixture_strength(start.size), problem.update
     knots = np.append(update.knots, 0.0)
     highest = float(np.max(update.rate.at(knots)))
-    if update.rule.limit_rows == 1:  # the whole effect of a gradient, which is the rate itself where a memory is left
+    if update.rule.limit_rows == 1:  # the whole effect of a gradient; with a memory it is the rate itself
         highest = float(update.rule.limit(max(highest, 0.0))[1][0])
     return (LEFT_OUT + max(highest, 0.0) * update.noise) * strength**2
 
