@@ -144,7 +144,7 @@ class Update:
         return Matrices(keep, pull, *self.rule.step(_rates(self.readout_rate, times), size))
 
     def step_at(self, t: float, size: int, until: float = np.inf) -> tuple[Array, Array]:
-        """L (J, J) and p (J,) of the first layer at a time, not a whole step, of a stretch that ends at `until`."""
+        """L (J, J) and p (J,) of the first layer at any time, also between two steps; `until` is the next knot."""
         keep, pull = self.rule.step(np.array([_at(self.rate, t, until)]), size)
         return keep[0], pull[0]
 

@@ -124,6 +124,7 @@ def simulate_in_threads(
 def _linear_algebra(loaded: int) -> ThreadpoolController:
     """The libraries of linear algebra that this process has loaded; to find them takes 2 ms, several short runs long.
 
-    loaded: number of modules, which is another when there may be more of them.
+    loaded: number of modules that are loaded; where it has changed, libraries may have come with them, and are searched
+        for again.
     """
     return ThreadpoolController()

@@ -13,7 +13,7 @@ Goal(aim=1e-07, accept=1e-07)
 >>> Goal.named(None, aim=1e-9, accept=1e-6)
 Goal(aim=1e-09, accept=1e-06)
 
-What all of them together may cost is a `Budget`: seconds, and evaluations of the right-hand side.
+What all these solutions together may cost is a `Budget`: seconds, and evaluations of the right-hand side.
 
 >>> budget = Budget(seconds=60.0, evaluations=100)
 >>> budget.spend(80), budget.exhausted
@@ -51,7 +51,7 @@ class Goal(NamedTuple):
 
     @classmethod
     def named(cls, accuracy: float | None, *, aim: float, accept: float) -> Goal:
-        """The accuracy that a user names, of which nothing less is accepted; or the two given here."""
+        """Both are the accuracy that a user names; without one, the two given here."""
         if accuracy is None:
             return cls(aim, max(aim, accept))
         return cls(number("accuracy", accuracy, above=0), accuracy)
