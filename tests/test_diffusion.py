@@ -72,6 +72,14 @@ def test_a_large_network_follows_macro():
     assert run.scale == "diffusion" and "diffusion trajectory" in repr(run)
 
 
+def test_points_have_noise_in_every_direction():
+    """Seventy-five levels of two students and two teachers: frozen points vary in all of their 300 coordinates."""
+    chosen = problem(spectrum=ov.PowerLaw(75, 1.0))
+    z = Diffusion(chosen, ov.draw(chosen, 150)).z
+    values = np.linalg.eigvalsh(np.einsum("ibk,icl->bkcl", z, z).reshape(300, 300) / len(z))
+    assert z.shape[1:] == (75, 4) and values[0] > 0.1 and values.mean() == pytest.approx(1.0, abs=0.1)
+
+
 def test_what_it_cannot_do_is_refused():
     chosen = CASES["softmax"]
     start = ov.draw(chosen, 50)
