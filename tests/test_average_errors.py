@@ -13,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from numba import njit
 from scipy.special import ndtr
 
 import overlaps as ov
@@ -278,3 +279,21 @@ def test_panels_fill_the_ball(radius: float, kink: float) -> None:
     assert squares.max() < radius**2 and w.sum() == pytest.approx(1.0, abs=1e-14)
     assert w @ squares == pytest.approx(2 - radius**2 * beyond / (1 - beyond), rel=1e-4)
     assert w @ z == pytest.approx([0.0, 0.0], abs=1e-5)
+
+
+@njit
+def parabola(lam, nu, label, v, u, which):  # pragma: no cover - compiled
+    """A joint function of one field that is negative within u_1 of u_0 alone."""
+    return 1.0 if which < 0 else (lam[0] - u[0]) ** 2 - u[1] ** 2
+
+
+@pytest.mark.parametrize("half", [0.02, 0.1])
+@pytest.mark.parametrize("centre", [-2.0, -0.7, 0.3, 1.3])
+def test_two_kinks_closer_than_the_steps_of_the_scan(centre: float, half: float) -> None:
+    """E max(half² − (z − centre)², 0) by panels that meet at both, against an integral between them."""
+    one, field, none = np.eye(1), np.zeros(1), np.full((1, 1), np.nan)
+    z, w = panel_rule(one, field, none, parabola, 1, 0, np.ones(1), np.array([centre, half]), np.ones(1), 9.0, 12)
+    nodes, weights = np.polynomial.legendre.leggauss(30)
+    at = centre + half * nodes
+    exact = half**3 * weights @ ((1 - nodes**2) * np.exp(-(at**2) / 2)) / math.sqrt(2 * math.pi)
+    assert w @ np.maximum(half**2 - (z[:, 0] - centre) ** 2, 0.0) == pytest.approx(exact, rel=1e-11)
