@@ -14,7 +14,7 @@ from overlaps.averages import method_for
 from overlaps.data.latent import Conditional
 from overlaps.online import strong_mixture
 from overlaps.online.strong_mixture import Drift, _Run
-from overlaps.online.weak_mixture import WEAK
+from overlaps.online.weak_mixture import WEAK, left_out
 from overlaps.trajectory.refinement import Budget
 
 NAMES = ("Q", "R", "v")
@@ -101,6 +101,26 @@ def test_what_one_covariance_for_all_components_costs(seed: int) -> None:
             assert off < levels.accuracy(name) + given.accuracy(name)
             ratios.append(off / levels.accuracy(name))
         assert max(ratios) > 0.1
+
+
+def test_what_is_left_out_follows_the_noise_of_the_limit() -> None:
+    """A batch of four is noise of a quarter of the rate, momentum of a half is twice the rate, and a schedule its most."""
+    problem = weak(0.1)
+    start = ov.draw(problem, 60, seed=1)
+
+    def error(algorithm: ov.OnlineSGD) -> float:
+        return left_out(replace(problem, algorithm=algorithm), start)
+
+    plain = error(ov.OnlineSGD(0.8))
+    assert error(ov.OnlineSGD(0.4)) < 0.95 * plain
+    for same in (
+        ov.OnlineSGD(3.2, batch=4),
+        ov.OnlineSGD(0.4, momentum=0.5),
+        ov.OnlineSGD(1.6, batch=4, momentum=0.5),
+        ov.OnlineSGD(0.8, memory=2.0),
+        ov.OnlineSGD(ov.Schedule([1.0, 2.0], [0.3, 0.8])),
+    ):
+        assert np.isclose(error(same), plain, rtol=1e-12)
 
 
 def test_auto_takes_the_equations_that_are_accurate_enough() -> None:
