@@ -104,7 +104,7 @@ def test_what_one_covariance_for_all_components_costs(seed: int) -> None:
 
 
 def test_what_is_left_out_follows_the_noise_of_the_limit() -> None:
-    """A batch of four is a quarter of the noise, momentum of a half twice the rate, and of a schedule the most counts."""
+    """A batch of four is a quarter of the noise, momentum of a half twice the rate; of a schedule the most counts."""
     problem = weak(0.1)
     start = ov.draw(problem, 60, seed=1)
 
