@@ -25,8 +25,10 @@ from pathlib import Path
 from types import CodeType, FunctionType
 from typing import Any
 
+import numpy as np
+
 from overlaps.papers import papers
-from overlaps.papers.ledger import UNDECIDED
+from overlaps.papers.ledger import UNDECIDED, Pin
 
 from .mutants import functions, mutated, sites
 
@@ -46,16 +48,58 @@ LIBRARY = (
 )  # closed forms; numbers of quadratures and of root searches are no formulas
 GUARDS = ("is_bounded", "_check_near", "common_readout", "_minimum")  # they refuse, or search: no formulas
 LOOKED_AT = (22, 23)  # seeds whose missed mutants have been looked at, and formulas pinned because of them
-# mutants that give the same numbers, function and place, and why: they count as not noticed
+EVERY = "## Every place, by pins alone"
+# mutants that give the same numbers, function and places, and why: they count as not noticed
 SAME = {
-    ("papers.universality.printed.pair", 9): "the rule is symmetric, so it changes nothing",
-    ("papers.alignment.printed._indices", 0): "what is more has another sum, so it changes nothing",
-    ("papers.outliers.printed.eq711", 8): "it divides by one, so it changes nothing",
-    ("laws.linear._critical", 12): "the sign changes at the same place, so it changes nothing",
-    ("giant_step.sphere._invariants", 0): "a power that is not used, so it changes nothing",
-    ("giant_step.hermite.power_moments", 0): "only the shape is used, so it changes nothing",
+    ("papers.alignment.printed.average", 10): "the rule is symmetric",
+    ("papers.alignment.printed._indices", 0): "what is more has another sum",
+    ("papers.alignment.printed.eq_65", 1): "what is more is an empty sum",
+    ("papers.alignment.printed.eq_65", 5): "what is more has binomials that are zero",
+    ("papers.alignment.printed.eq_65", 6): "what is more has a binomial that is zero",
+    ("papers.comparison.printed.eq_38", 0): "the rule has converged before",
+    ("papers.comparison.printed.eq_38", 2): "the rule is symmetric",
+    ("papers.outliers.printed.nodes", 4): "the rule is symmetric",
+    ("papers.outliers.printed.eq711", 0): "two normal distribution functions sum to one at any place",
+    ("papers.outliers.printed.eq711", 1): "two normal distribution functions sum to one at any place",
+    ("papers.outliers.printed.eq711", 8): "it divides by one",
+    ("papers.universality.printed.pair", 9): "the rule is symmetric",
+    ("papers.universality.printed.pair", 13): "the rule is symmetric",
+    ("papers.universality.printed.fractions", 1): "a third row is not looked at",
+    ("laws.asymptote.late_modes", 5): "only the symmetric part of it is used",
+    ("laws.asymptote._inside", 8): "two units go the way of unequal ones then, to the same numbers",
+    ("laws.features.random_basis_floor", 2): "an end of the bracket of a root",
+    ("laws.features.random_basis_floor", 3): "an end of the bracket of a root",
+    ("laws.features.random_basis_floor", 4): "an end of the bracket of a root",
+    ("laws.features.random_basis_floor", 5): "an end of the bracket of a root",
+    ("laws.linear.modes", 6): "the common factor is fixed by the sum afterwards",
+    ("laws.linear.linear_error", 8): "a time before which the error is that of the start, to rounding",
+    ("laws.linear.linear_error", 9): "a time before which the error is that of the start, to rounding",
+    ("laws.linear.linear_error", 10): "a time before which the error is that of the start, to rounding",
+    ("laws.linear._critical", 2): "the sign changes at the same place",
+    ("laws.linear._critical", 3): "the sign changes at the same place",
+    ("laws.linear._critical", 12): "the sign changes at the same place",
+    ("laws.linear._critical", 13): "an end of the bracket of a root",
+    ("laws.plateaus._coefficients", 16): "where the search for a root begins",
+    ("laws.plateaus._coefficients", 17): "where the search for a root begins",
+    ("laws.powerlaw._bracket", 4): "between one and two both forms are exact",
+    ("laws.powerlaw._lower", 1): "a number in place of one that is not used",
+    ("laws.xor.xor_flow", 0): "any length to scale a unit by gives the same flow",
+    ("laws.xor.xor_flow", 1): "any length to scale a unit by gives the same flow",
+    ("laws.xor.xor_flow", 2): "any length to scale a unit by gives the same flow",
+    ("laws.xor.xor_flow", 6): "a sign is its own reciprocal",
+    ("laws.xor._motion", 8): "a sign is its own reciprocal",
+    ("laws.xor._landed", 0): "any number that is not below the length of a direction",
+    ("laws.xor.xor_outliers", 0): "it decides on a refusal alone",
+    ("laws.xor.xor_outliers", 1): "it decides on a refusal alone",
+    ("giant_step.polynomials.polynomial_scores", 0): "moments that are not used",
+    ("giant_step.polynomials.polynomial_scores", 2): "moments that are not used",
+    ("giant_step.sphere._invariants", 0): "a power that is not used",
+    ("giant_step.hermite.power_moments", 0): "only the shape is used",
+    ("giant_step.hermite.power_moments", 2): "it is zero either way",
+    ("giant_step.hermite.hermite_product", 12): "what is more has a binomial that is zero",
 }
 LONGEST = 120.0  # seconds for one claim, which take a minute at most: what takes longer is in error
+LONGEST_PIN = 5.0  # and for one pin, which take a second at most
 Where = tuple[str, str]  # module and function
 
 
@@ -192,36 +236,86 @@ def table(rows: list[dict[str, Any]]) -> str:
     lines += ["", "Not noticed:", ""]
     lost = [row for row in rows if not row["claim"]]
     for row in lost:
-        name = f"{row['module'].removeprefix('overlaps.')}.{row['function']}"
-        why = next((f"; {why}" for (at, place), why in SAME.items() if (at, place) == (name, row["place"])), "")
-        lines.append(f"- `{name}`: {row['words']} ({row['tried']} claims{why})")
+        why = f"; {SAME[at(row)]}, so it changes nothing" if at(row) in SAME else ""
+        lines.append(f"- `{at(row)[0]}`: {row['words']} ({row['tried']} claims{why})")
     return "\n".join(lines if lost else lines[:-3])
+
+
+def at(row: dict[str, Any]) -> tuple[str, int]:
+    """Function and place of a mutant, as in SAME."""
+    return f"{row['module'].removeprefix('overlaps.')}.{row['function']}", row["place"]
+
+
+def by_pins(called: set[Where], say: Callable[..., None]) -> str:
+    """Every place of the functions that claims use against pins alone: how many are noticed, and which are not."""
+    targets = {functions(module)[name].__code__: (module, name) for module, name in called}
+    calls: dict[Where, list[Pin]] = {}
+    for pin in {pin.value: pin for paper in papers().values() for pins in paper.pins.values() for pin in pins}.values():
+        forget()
+        seen: set[Where] = set()
+        with watched(targets, seen):
+            pin.check()
+        for each in seen:
+            calls.setdefault(each, []).append(pin)
+    lost, noticed_ = [], 0
+    for module, name in sorted(called):
+        function = functions(module)[name]
+        for place in range(sites(function)):
+            made = mutated(function, place)
+            if made is None:
+                continue
+            with wrong(function, made[0]):
+                found = any(fails(pin) for pin in calls.get((module, name), []))
+            noticed_ += found
+            if not found:
+                lost.append({"module": module, "function": name, "place": place, "words": made[1]})
+                say(f"{module}.{name} {place}: {made[1]}: no pin notices", flush=True)
+    idle, count = sum(at(row) in SAME for row in lost), noticed_ + len(lost)
+    text = f"Of {count} places in {len(called)} functions that claims use, pins notice {noticed_}. "
+    text += f"Each of {idle} that change nothing has its\nreason in the source. What is left to claims:\n\n"
+    return text + "\n".join(f"- `{at(row)[0]}`: {row['words']}" for row in lost if at(row) not in SAME)
+
+
+def fails(pin: Pin) -> bool:
+    """Whether a pin is in error."""
+    try:
+        with within(LONGEST_PIN), np.errstate(all="ignore"):
+            pin.check()
+    except Exception:
+        return True
+    return False
 
 
 HEAD = """# Mutants noticed by claims
 
 Do the claims of the [papers](papers.md) notice a mistake? A formula is made wrong in one place, by a changed operator,
 a number larger by one or a lost minus, and the quick claims that use it are measured. A mutant counts as noticed if one
-of them is in error or contradicts the record. Formulas as printed are pinned by numbers as well, which is a part of
-measuring a claim. `python -m benchmarks.claim_mutants` draws the mutants by a seed, 22 unless `--seed` says otherwise,
-and writes the table of that seed. Mutants that were missed have been looked at, and formulas pinned by numbers because
-of them: a table from after that says what claims and pins notice now, and what they miss that nobody has looked at only
-a table from before can say.
+of them is in error or contradicts the record. Formulas as printed, and laws of the library behind claims, are pinned by
+numbers of independent routes as well, which is a part of measuring a claim. `python -m benchmarks.claim_mutants` draws
+the mutants by a seed, 22 unless `--seed` says otherwise, and writes the table of that seed; with `--pins` it holds
+every place of these formulas against the pins alone. Mutants that were missed have been looked at, and formulas pinned
+because of them: a table from after that says what claims and pins notice now, and what they miss that nobody has looked
+at only a table from before can say. Every place has been held against the pins since, so later seeds come after that.
 
 """
 
 
 def heading(seed: int) -> str:
     """What the table of a seed is of."""
-    when = "after" if seed in LOOKED_AT else "before"
-    return f"## Seed {seed}: counted {when} formulas were pinned because of its mutants"
+    because = "because of its mutants" if seed in LOOKED_AT else "in every place"
+    return f"## Seed {seed}: counted after formulas were pinned {because}"
 
 
-def page(old: str, seed: int, text: str) -> str:
-    """The page with the table of a seed, and those of other seeds as they were."""
-    known = {int(each[2]): each[1].strip() for each in re.finditer(r"(?ms)^(## Seed (\d+).*?)(?=^## |\Z)", old)}
-    known[seed] = f"{heading(seed)}\n\n{text}"
-    return HEAD + "\n\n".join(known[each] for each in sorted(known, reverse=True)) + "\n"
+def parts(old: str) -> dict[str, str]:
+    """The sections of a page by their titles."""
+    return {each[1]: each[0].strip() for each in re.finditer(r"(?ms)^(## .*?)$.*?(?=^## |\Z)", old)}
+
+
+def page(old: str, title: str, text: str) -> str:
+    """The page with a section that is written anew, and the others as they were."""
+    known = parts(old) | {title: f"{title}\n\n{text}"}
+    seed = lambda title: int("".join(re.findall(r"^## Seed (\d+)", title)) or -1)  # noqa: E731
+    return HEAD + "\n\n".join(known[each] for each in sorted(known, key=lambda each: (-seed(each), each))) + "\n"
 
 
 def main(arguments: list[str] | None = None, say: Callable[..., None] = print) -> int:
@@ -231,6 +325,7 @@ def main(arguments: list[str] | None = None, say: Callable[..., None] = print) -
     parser.add_argument("--record", type=Path, default=Path("claim_mutants.json"), help="what has been measured so far")
     parser.add_argument("--budget", type=float, default=90.0, help="seconds for a mutant that nothing notices")
     parser.add_argument("--seed", type=int, default=22, help="of the mutants that are drawn")
+    parser.add_argument("--pins", action="store_true", help="hold every place against the pins alone")
     given = parser.parse_args(arguments)
     kept = json.loads(given.record.read_text()) if given.record.exists() else {"callers": {}, "mutants": []}
     targets = {f.__code__: (module, name) for module in modules() for name, f in functions(module).items()}
@@ -241,6 +336,9 @@ def main(arguments: list[str] | None = None, say: Callable[..., None] = print) -
     for name, each in sorted(right.items(), key=lambda item: item[1]["seconds"]):
         for module, function in (at for at in map(tuple, each["calls"]) if at[0] in modules() and at[1] not in GUARDS):
             users.setdefault((module, function), []).append(name)
+    if given.pins:
+        PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), EVERY, by_pins(set(users), say)), encoding="utf-8")
+        return 0
     done = {(row["module"], row["function"], row["place"]) for row in kept["mutants"]}
     for module, name, place in chosen(set(users), given.count, given.seed):
         if (module, name, place) in done:
@@ -250,7 +348,8 @@ def main(arguments: list[str] | None = None, say: Callable[..., None] = print) -
         if made is None:
             continue
         with wrong(function, made[0]):
-            claim, how, seconds = noticed(users[module, name], given.budget)
+            same = at({"module": module, "function": name, "place": place}) in SAME  # which no claim can notice
+            claim, how, seconds = noticed([] if same else users[module, name], given.budget)
         row = {"module": module, "function": name, "place": place, "words": made[1], "claim": claim, "how": how}
         kept["mutants"].append(row | {"seconds": round(seconds, 2), "tried": len(users[module, name])})
         given.record.write_text(json.dumps(kept))
@@ -258,7 +357,7 @@ def main(arguments: list[str] | None = None, say: Callable[..., None] = print) -
     drawn = set(chosen(set(users), given.count, given.seed))
     rows = [row for row in kept["mutants"] if (row["module"], row["function"], row["place"]) in drawn]
     old = PAGE.read_text(encoding="utf-8")
-    PAGE.write_text(page(old, given.seed, table(rows)), encoding="utf-8")
+    PAGE.write_text(page(old, heading(given.seed), table(rows)), encoding="utf-8")
     return 0
 
 

@@ -23,7 +23,6 @@ SAME = {
     "online.implicit.Linearised._effect#3": "Another length of a difference, and the same derivative.",
     "online.implicit.Radau.__init__#7": "The first step near rest is shorter; later ones grow fourfold.",
     "online.implicit.Radau._stages#4": "Below 1e-3, which counts then, at all tolerances above 1e-19.",
-    "online.implicit.is_stiff#10": "Where stability ends at about 6, and which of two accurate solvers is taken.",
     "online.strong_mixture._largest#0": "One iteration more of an eigenvalue that is wanted to a few per cent.",
     "spectra.covariance_law.CovarianceLaw.outliers#4": "The bracket of a root is longer, and the root the same.",
     "spectra.span.span#6": "Signs, by which to multiply and to divide is the same.",

@@ -365,6 +365,8 @@ def once(
         assert time.monotonic() < deadline, f"{job.name}: processes are left after {killed}: {left}"
         time.sleep(0.05)
     code, now = process.returncode, job.kept(folder)
+    if killed == "interrupt" and told.startswith("Fatal Python error: init_"):
+        code = -2  # Python itself had not begun
     lost = [name for name, content in before.items() if now.get(name) != content]
     assert not lost, f"{job.name}: lost or written again after {killed}: {lost}"
     expected = {
@@ -488,6 +490,8 @@ def main() -> None:
     parser.add_argument("jobs", nargs="*", help="of sweep, run, verify, gallery and cluster; all by default")
     asked = parser.parse_args()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # ends what it has started
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in the background of a script, and in all it starts
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as where:
         tally = torture(asked.kills, asked.seed, Path(where), asked.jobs or None, record=asked.record)
     print(table(tally))

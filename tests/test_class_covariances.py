@@ -13,7 +13,7 @@ from scipy.stats import t as student_t
 import overlaps as ov
 from overlaps.averages import ClosedForm, method_for
 from overlaps.online import class_covariances
-from overlaps.trajectory.budget import Budget
+from overlaps.trajectory.refinement import Budget
 
 FALSE_ALARM = 1e-4  # of this file, were seeds free
 

@@ -72,13 +72,18 @@ def test_loops_are_the_library_s_training_in_law() -> None:
     assert apart(np.sum(mine.theta**2, axis=2)[:, 1:], theirs["Q"].values[:, 1:, 0, 0]) < 5
 
 
-def test_loops_in_chunks_are_loops(monkeypatch: pytest.MonkeyPatch) -> None:
-    task = problem(steps=2)
-    whole = loops.train(task, start(task, 6), 5, seed=3)
-    monkeypatch.setattr(loops, "TOGETHER", 80)  # two runs at a time
-    parts = loops.train(task, start(task, 6), 5, seed=3)
-    np.testing.assert_allclose(parts.error, whole.error, atol=1e-14)
-    assert whole.theta.shape == whole.gradient.shape == (5, 3, 6)
+def test_loops_in_chunks_are_loops() -> None:
+    """Runs whose data do not fit together: each chunk goes on with the numbers where the one before has ended."""
+    task, begin = problem(steps=2), start(problem(steps=2), 100)
+    assert begin.student is not None and begin.means is not None
+    m = task.algorithm.samples(100)
+    most = loops.TOGETHER // (100 * m)
+    found = loops.train(task, begin, most + 5, seed=3)
+    assert found.theta.shape == found.gradient.shape == (most + 5, 3, 100)
+    X = np.random.default_rng(3).standard_normal((most + 5, 100, m)) + begin.means[np.arange(m) % 2].T
+    fields = np.swapaxes(X, 1, 2) @ begin.student[0] / 10
+    _, losses = loops.dual(fields, np.arange(m) % 2.0, task.student.g.name, task.loss)
+    np.testing.assert_allclose(found.error[:, 0], losses.mean(1), rtol=1e-12)
 
 
 def test_algorithm_1_converges_to_the_alternative_process() -> None:

@@ -13,6 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 import overlaps as ov
+from overlaps.compiled import code_cache
 
 ROOT = Path(__file__).parent.parent
 CONTRACTS = Path(__file__).parent / "contracts"
@@ -35,7 +36,7 @@ NAMES = {
 
 @pytest.fixture
 def library(tmp_path: Path) -> Path:
-    """A copy of the library with the files in place, and with what Numba has compiled of it, so far as it is whole."""
+    """A copy of the library with the files in place."""
     passing = shutil.ignore_patterns("*.pyc*", "*.tmp.*")
     shutil.copytree(Path(ov.__file__).parent, tmp_path / "overlaps", ignore=passing)
     for path, text in SHOWN.items():
@@ -44,13 +45,30 @@ def library(tmp_path: Path) -> Path:
     return tmp_path
 
 
+def settings(library: Path) -> dict[str, str]:
+    """Those of a process that uses the copy, with the code compiled so far of the library.
+
+    New files make a new set of sources, of which nothing is kept. All functions that were there before are as they
+    were, so their code is handed on: to compile them once more takes a minute, and is no part of these tests.
+    """
+    code = library / "code"
+    settings = {**os.environ, "PYTHONPATH": str(library), code_cache.VARIABLE: str(code)}
+    ask = "from overlaps.compiled import code_cache; print(code_cache.version())"
+    version = subprocess.run([sys.executable, "-c", ask], env=settings, capture_output=True, text=True, check=True)
+    kept = code_cache.folder()
+    if kept and kept.is_dir():
+        passing = shutil.ignore_patterns("draft-*")  # those of another process, which go away
+        shutil.copytree(kept, code / version.stdout.strip(), ignore=passing)
+    return settings
+
+
 def outcomes(library: Path, chosen: str) -> dict[str, bool]:
     """By name, whether each of the chosen contracts passed."""
     report = library / "report.xml"
     command = [sys.executable, "-m", "pytest", str(CONTRACTS), "-k", chosen, "-p", "no:cacheprovider"]
     done = subprocess.run(
         [*command, f"--junitxml={report}"],
-        env={**os.environ, "PYTHONPATH": str(library)},
+        env=settings(library),
         cwd=ROOT,
         capture_output=True,
         text=True,

@@ -15,6 +15,7 @@ import overlaps as ov
 from overlaps.data import table
 from overlaps.data.covariance import principal_axes
 from overlaps.data.digits import PATH, digits
+from printed import numbers
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((300, 5)) @ RNG.standard_normal((5, 5)) + [1.0, 2.0, 3.0, 4.0, 5.0]
@@ -52,7 +53,8 @@ def test_digits_have_no_power_law() -> None:
     assert not fit.is_power_law
     assert fit.range == (1, 61)
     assert fit.slopes == pytest.approx((-0.203, -4.83), rel=1e-2)
-    assert repr(fit).startswith("not a power law: slope drifts from -0.203 to -4.83 over rank = 1 to 61")
+    assert repr(fit).startswith("not a power law: ")
+    assert numbers("slope drifts from {} to {} over rank = 1 to 61", repr(fit)) == pytest.approx(fit.slopes, rel=1e-2)
 
 
 @pytest.mark.parametrize("centre", [True, False])

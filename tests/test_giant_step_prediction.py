@@ -34,7 +34,6 @@ from overlaps.giant_step import (
     solve,
     train,
 )
-from overlaps.giant_step import prediction as module
 from overlaps.giant_step.giant import combined_head
 from overlaps.giant_step.hermite import hermite_coefficients
 from overlaps.giant_step.simulation import draw_network
@@ -346,10 +345,11 @@ def test_refusals(call, message) -> None:
         call()
 
 
-def test_quadrature_that_does_not_converge_is_an_error(monkeypatch) -> None:
-    monkeypatch.setattr(module, "COARSE", 4.0)
+def test_quadrature_that_does_not_converge_is_an_error() -> None:
+    """An activation of six waves in a unit, where nodes are half a unit apart."""
+    waves = ov.Activation("waves", lambda x: math.sin(40 * x), lambda x: 40 * math.cos(40 * x))
     with pytest.raises(ov.NumericalError, match="two quadrature rules differ") as caught:
-        solve(SMALL, CLASSES)
+        solve(two_classes(ov.GiantStep(0.1, 0.1), 64, activation=waves), CLASSES)
     assert caught.value.quantity == "scores of unseen[0]"
 
 
@@ -409,9 +409,8 @@ def test_what_was_measured_before_trouble_is_kept() -> None:
     assert caught.value.partial.runs == 6
 
 
-def test_predictions_before_trouble_are_kept(monkeypatch) -> None:
-    unseen = scaled(SMALL.direction, [0.1, 0.2, 30.0])
-    monkeypatch.setattr(module, "LIMIT", 2.0)
+def test_predictions_before_trouble_are_kept() -> None:
+    unseen = scaled(SMALL.direction, [0.1, 0.2, 1e14])
     with pytest.raises(ov.NumericalError, match="it shifts fields by") as caught:
         solve(SMALL, unseen)
     np.testing.assert_array_equal(caught.value.partial.mean("alignment"), solve(SMALL, unseen[:2]).mean("alignment"))

@@ -11,9 +11,9 @@ import pytest
 from scipy.optimize import root_scalar
 
 import overlaps as ov
-from overlaps.online import long_stretches
-from overlaps.online.long_stretches import constant_pull, drift, geometric_sums
+from overlaps.online.long_stretches import SHORTEST, constant_pull, drift, geometric_sums
 from overlaps.online.second_moments import Linear, advance_one, second_moments
+from overlaps.trajectory.refinement import Budget
 
 STUDENT = ov.Committee(1, "linear")
 
@@ -92,16 +92,15 @@ def _error(given: Linear, Q: np.ndarray, A: np.ndarray) -> float:
     return float(given.omega @ (v * v * Q - 2 * v * u * A + u * u * given.T)[:, 0, 0])
 
 
-def test_stretches_are_taken_and_grow(monkeypatch: pytest.MonkeyPatch) -> None:
-    lengths: list[int] = []
-    made = long_stretches.stretch
-    monkeypatch.setattr(long_stretches, "stretch", lambda given, pull, n: lengths.append(n) or made(given, pull, n))
+def test_stretches_are_taken_and_grow() -> None:
+    """A stretch costs as much as the shortest has steps; were none longer, a million steps would cost a million."""
+    budget = Budget()
     given = _linear(50, 3, 1, 0.1)
     problem = ov.Problem(
         data=ov.GaussianInputs(), teacher=STUDENT, student=STUDENT, algorithm=ov.OnlineSGD(rate=0.3 * _critical(given))
     )
-    second_moments(given, problem.update, np.zeros((50, 1, 1)), np.zeros((50, 1, 1)), np.array([10**6]))
-    assert max(lengths) > 10**5
+    second_moments(given, problem.update, np.zeros((50, 1, 1)), np.zeros((50, 1, 1)), np.array([10**6]), budget=budget)
+    assert budget.spent < 10**4
 
 
 def _both(problem: ov.Problem, start: ov.Start, times: list[float], system: str = "auto") -> list[ov.Trajectory]:
@@ -138,7 +137,7 @@ def test_divergence_is_found_at_the_same_step() -> None:
             ov.solve(replace(problem, algorithm=ov.OnlineSGD(rate)), start, [0.0, 1.0, 10_000.0], system="exact-mean")
         assert caught.value.partial is not None and caught.value.partial.time.size == 2
         ended.append(caught.value.time)
-    assert ended[0] * 30 > 2 * long_stretches.SHORTEST
+    assert ended[0] * 30 > 2 * SHORTEST
     assert ended[0] == pytest.approx(ended[1], abs=1.5 / 30)
 
 

@@ -185,7 +185,7 @@ def test_a_budget_ends_with_the_evaluation_that_spends_it(monkeypatch: pytest.Mo
         return averages(self, *arguments)
 
     monkeypatch.setattr(EquationOfMotion, "averages", slow)
-    monkeypatch.setattr("overlaps.trajectory.budget.clock.perf_counter", lambda: taken)
+    monkeypatch.setattr("overlaps.trajectory.refinement.clock.perf_counter", lambda: taken)
     for seconds in (3, 12, 20):  # in the choice of a rule, at the first step, and in it
         taken = 0.0
         with pytest.raises(ov.NumericalError, match=f"max_seconds={seconds}") as caught:

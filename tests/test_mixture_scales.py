@@ -178,7 +178,7 @@ def test_little_noise_tends_to_the_flow_without_it():
     for variance in (1e-2, 2.5e-3):
         noisy = xor(3, variance=variance, decay=0.05, readout=v)
         start = ov.Start.from_overlaps(noisy, Q=Q, m=xor_overlaps(mu, nu))
-        data = ov.solve(noisy, start, [5.0, 20.0]).data
+        data = ov.solve(noisy, start, [5.0, 20.0], accuracy=1e-3).data  # what is compared is .03 and more
         ours = (data["v"].values[0], data["m"].values[0, :, :, 0], data["m"].values[0, :, :, 2])
         apart.append(max(np.abs(a - b).max() for a, b in zip(ours, flow, strict=True)))
     # the error is of the order of the square root of the variance

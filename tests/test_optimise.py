@@ -179,6 +179,20 @@ def test_several_horizons_and_a_check_by_runs():
     plt.close(long.plot())
 
 
+def test_knots_of_a_plan_stand_on_its_curve():
+    """Against the samples seen, which batches of three make three times as many as steps."""
+    import matplotlib.pyplot as plt
+
+    problem, start = linear(size=100, batch=3)
+    plan = ov.optimise(problem, start, 2.0, knots=4)
+    figure = plan.plot()
+    curve, _, knots = (line.get_xydata() for line in figure.axes[0].lines)
+    plt.close(figure)
+    np.testing.assert_allclose(knots[:, 0], 3 * plan.times)
+    # to the spacing of the points that the curve is drawn by
+    np.testing.assert_allclose(np.interp(knots[:, 0], *curve.T), knots[:, 1], rtol=0.05)
+
+
 @pytest.mark.parametrize(
     "change, words",
     [

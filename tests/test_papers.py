@@ -291,12 +291,17 @@ def test_the_page_of_mutants_is_what_the_command_writes():
     old = claim_mutants.PAGE.read_text(encoding="utf-8")
     seeds = [int(each) for each in re.findall(r"^## Seed (\d+): counted (?:before|after) formulas", old, re.M)]
     assert 22 in seeds and len(seeds) > 1 and seeds == sorted(seeds, reverse=True)
+    assert old.count(claim_mutants.EVERY) == 1
     assert old.startswith(claim_mutants.HEAD)
     row = {"module": "overlaps.laws.linear", "function": "f", "place": 0, "words": "`1` → `2`", "claim": "", "tried": 3}
-    new = claim_mutants.page(old, 1000, claim_mutants.table([row]))
+    title = claim_mutants.heading(1000)
+    new = claim_mutants.page(old, title, claim_mutants.table([row]))
     added = new.removeprefix(claim_mutants.HEAD).removesuffix(old.removeprefix(claim_mutants.HEAD))
-    assert added.startswith("## Seed 1000: counted before") and "- `laws.linear.f`: `1` → `2` (3 claims)" in added
-    assert claim_mutants.page(new, 1000, claim_mutants.table([row])) == new
+    assert (
+        added.startswith("## Seed 1000: counted after formulas were pinned in every place")
+        and "- `laws.linear.f`: `1` → `2` (3 claims)" in added
+    )
+    assert claim_mutants.page(new, title, claim_mutants.table([row])) == new
 
 
 def test_a_mutant_of_a_formula_is_noticed_and_undone():

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 
 import overlaps as ov
-from overlaps.trajectory.budget import Budget
-from overlaps.trajectory.refinement import Goal, Stated, differences, refined
+from overlaps.trajectory.refinement import Budget, Goal, Stated, differences, refined
 from problems import problem
 
 TIMES = [1.0, 2.0]

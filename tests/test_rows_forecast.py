@@ -15,6 +15,7 @@ import xarray as xr
 import overlaps as ov
 from command import command
 from notebooks import shown
+from overlaps.cli.labelled_file import rows_of
 from overlaps.pages.report import read
 from overlaps.pages.report.document import write
 from overlaps.plan.diverging_runs import diverged, errors_of_runs
@@ -310,10 +311,4 @@ def test_grades_are_quantities(tmp_path: Path, monkeypatch: Any, capsys: Any) ->
     arguments = "learn", str(path), "--target", "quality", "--out", str(tmp_path / "out")
     code, _, err = command(monkeypatch, capsys, *arguments)
     assert code == 2 and "pass them as floats (`learn --regression`)" in err
-
-    def labels(data: ov.Samples, **options: Any) -> None:
-        raise ov.InputError(f"seen: {data.labels!r}")
-
-    monkeypatch.setattr("overlaps.plan.forecast.forecast", labels)
-    code, _, err = command(monkeypatch, capsys, *arguments, "--regression")
-    assert "seen: Labels(200 real ones, 3 to 9)" in err
+    assert repr(rows_of(path, "quality", None, True).labels) == "Labels(200 real ones, 3 to 9)"

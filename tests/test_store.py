@@ -293,8 +293,11 @@ def test_slow_cells_after_fast_ones_are_handed_out_one_by_one(monkeypatch: pytes
     assert all(after <= 2 * max(sizes[:i]) for i, after in enumerate(sizes) if i)
 
 
-def about_a_worker(job: list[int]) -> tuple[list[int], int | None, int, set[str]]:
-    """A job of a worker: threads of its linear algebra and of its runs, functions that it compiled, its modules."""
+def about_a_worker(job: list[int]) -> tuple[list[int], int | None, int, set[str], int]:
+    """A job of a worker: threads of its linear algebra and of its runs, functions that it compiled, its modules, and
+    how many objects its collector of garbage passes over."""
+    import gc
+
     from numba.core import event
     from threadpoolctl import threadpool_info
 
@@ -311,17 +314,19 @@ def about_a_worker(job: list[int]) -> tuple[list[int], int | None, int, set[str]
     with event.install_listener("numba:compile", Compiled()):
         ov.sample(PROBLEM, ov.draw(PROBLEM, 40), [0.0, 1.0], 2, 0, progress=False)
     threads = [each["num_threads"] for each in threadpool_info()]
-    return threads, independent_runs.THREADS, len(compiled), set(sys.modules)
+    assert gc.isenabled() and os.environ["OPENBLAS_NUM_THREADS"] == "1"
+    return threads, independent_runs.THREADS, len(compiled), set(sys.modules), gc.get_freeze_count()
 
 
 def test_workers_keep_to_one_core_and_compile_nothing_anew() -> None:
     ov.sample(PROBLEM, ov.draw(PROBLEM, 40), [0.0, 1.0], 2, 0, progress=False)
     found = [result for _, result in in_turn([[1], [2]], about_a_worker, Processes(2))]
     assert len(found) == 2
-    for libraries, threads, compiled, loaded in found:
+    for libraries, threads, compiled, loaded, passed_over in found:
         assert "xarray" in loaded and not loaded & {"dask", "overlaps.plan.optimise"}
         assert libraries and set(libraries) == {1} and threads == 1
         assert compiled == 0
+        assert passed_over > 50_000  # what was loaded when it began
 
 
 def test_a_worker_that_is_killed_costs_nothing(tmp_path: Path) -> None:

@@ -57,8 +57,6 @@ REFUSED: tuple[tuple[str, str, str, str], ...] = (
     ("moments", "FullBatch", "GaussianInputs", "system"),
     ("moments", "memory", "GaussianInputs", "system"),
     ("moments", "", f"GaussianMixture StudentInputs GaussianClasses Samples HiddenManifold {ROWS}", "system"),
-    ("strong", "batch", "HiddenManifold", "algorithm"),
-    ("strong", "momentum", "HiddenManifold", "algorithm"),
     ("strong", "memory", "HiddenManifold", "algorithm"),
     ("strong", "", f"{GAUSSIAN} GaussianClasses Samples {ROWS}", "system"),
 )

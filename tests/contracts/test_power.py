@@ -51,13 +51,13 @@ def test_theory_of_another_algorithm_is_rejected(
 
 
 def test_a_chain_at_another_rate_is_rejected(monkeypatch: pytest.MonkeyPatch) -> None:
-    """By a tenth."""
+    """By a fifth, by as many runs as the contracts compare."""
     right = ov.sample
 
     def wrong(given: ov.Problem, *args: Any, **more: Any) -> ov.Trajectory:
-        return right(replace(given, algorithm=ov.OnlineSGD(0.9 * given.algorithm.rate)), *args, **more)
+        return right(replace(given, algorithm=ov.OnlineSGD(0.8 * given.algorithm.rate)), *args, **more)
 
-    equal_in_law(PLAIN, runs=500)
+    equal_in_law(PLAIN)
     monkeypatch.setattr(ov, "sample", wrong)
     with pytest.raises(AssertionError, match="differ in law"):
-        equal_in_law(PLAIN, runs=500)
+        equal_in_law(PLAIN)

@@ -143,6 +143,11 @@ class Update:
             return Matrices(keep, pull, np.ascontiguousarray(still), np.zeros((count, J)))
         return Matrices(keep, pull, *self.rule.step(_rates(self.readout_rate, times), size))
 
+    def step_at(self, t: float, size: int, until: float = np.inf) -> tuple[Array, Array]:
+        """L (J, J) and p (J,) of the first layer at any time, also between two steps; `until` is the next knot."""
+        keep, pull = self.rule.step(np.array([_at(self.rate, t, until)]), size)
+        return keep[0], pull[0]
+
     def flow(self, t: float, until: float = np.inf) -> Flow:
         """M and P at a time of a stretch that ends at the knot `until`, where the rates are those before the knot."""
         M, P = self.rule.limit(_at(self.rate, t, until))

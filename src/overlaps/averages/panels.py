@@ -20,7 +20,7 @@ and Gauss-Legendre nodes fill the panels between the cuts, as many as their leng
 from __future__ import annotations
 
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -175,23 +175,47 @@ def _at_kinks(kinks, j, choice, h):  # pragma: no cover - compiled
     return combinations
 
 
-@njit(error_model="numpy")
-def _on_line(margin, which, X, base, j, moving, h, K, label, v, u, x):  # pragma: no cover - compiled
-    """A joint function where coordinate j is x; writes the fields that follow the coordinate into h."""
-    for a in range(moving):
-        h[a] = base[a] + X[a, j] * x
-    return margin(h[:K], h[K:], label, v, u, which)
+class Line(NamedTuple):
+    """A joint function along coordinate j: number `which` of them, at fields h of which the first `moving` follow.
+
+    These are base + X[:, j] x at the place x; later ones stay where they are put. Fields are (d,), X is (d, r).
+    """
+
+    which: int
+    X: Array
+    base: Array
+    j: int
+    moving: int
+    h: Array
+    K: int
+    label: Any
+    v: Array
+    u: Array
 
 
 @njit(error_model="numpy")
-def _zero(margin, which, X, base, j, moving, h, K, label, v, u, x0, f0, x1, f1):  # pragma: no cover - compiled
+def _on_line(margin, line, x):  # pragma: no cover - compiled
+    """A joint function at a place of a line; writes the fields that follow the coordinate."""
+    for a in range(line.moving):
+        line.h[a] = line.base[a] + line.X[a, line.j] * x
+    return _joint(margin, line)
+
+
+@njit(error_model="numpy")
+def _joint(margin, line):  # pragma: no cover - compiled
+    """A joint function of the fields as they are written."""
+    return margin(line.h[: line.K], line.h[line.K :], line.label, line.v, line.u, line.which)
+
+
+@njit(error_model="numpy")
+def _zero(margin, line, x0, f0, x1, f1):  # pragma: no cover - compiled
     """Where the joint function is zero between x0 and x1: false position, with the end that stays halved (Illinois)."""
     side = 0
     for _ in range(100):
         if abs(x1 - x0) < 1e-13 or f0 == f1:
             break
         x = (x0 * f1 - x1 * f0) / (f1 - f0)
-        f = _on_line(margin, which, X, base, j, moving, h, K, label, v, u, x)
+        f = _on_line(margin, line, x)
         if f == 0.0 or (f > 0.0) == (f1 > 0.0):
             x1, f1, f0 = x, f, f0 * (0.5 if side == 1 else 1.0)
             side = 1
@@ -204,47 +228,44 @@ def _zero(margin, which, X, base, j, moving, h, K, label, v, u, x0, f0, x1, f1):
 
 
 @njit(error_model="numpy")
-def _nearest(margin, which, X, base, j, moving, h, K, label, v, u, low, high, sign):  # pragma: no cover - compiled
+def _nearest(margin, line, low, high, sign):  # pragma: no cover - compiled
     """Where between two places, and how near, a joint function of that sign is to zero, by golden section.
 
     It ends at the first place where the sign is the other one.
     """
     x0, x1 = high - GOLDEN * (high - low), low + GOLDEN * (high - low)
-    f0 = sign * _on_line(margin, which, X, base, j, moving, h, K, label, v, u, x0)
-    f1 = sign * _on_line(margin, which, X, base, j, moving, h, K, label, v, u, x1)
+    f0 = sign * _on_line(margin, line, x0)
+    f1 = sign * _on_line(margin, line, x1)
     for _ in range(50):
         if min(f0, f1) < 0.0:
             break
         if f0 < f1:
             high, x1, f1 = x1, x0, f0
             x0 = high - GOLDEN * (high - low)
-            f0 = sign * _on_line(margin, which, X, base, j, moving, h, K, label, v, u, x0)
+            f0 = sign * _on_line(margin, line, x0)
         else:
             low, x0, f0 = x0, x1, f1
             x1 = low + GOLDEN * (high - low)
-            f1 = sign * _on_line(margin, which, X, base, j, moving, h, K, label, v, u, x1)
+            f1 = sign * _on_line(margin, line, x1)
     return (x0, sign * f0) if f0 < f1 else (x1, sign * f1)
 
 
 @njit(error_model="numpy")
-def _with_layer(
-    margin, which, X, base, j, moving, h, K, label, v, u, low, f0, high, f1, cuts, n
-):  # pragma: no cover - compiled
+def _with_layer(margin, line, low, f0, high, f1, cuts, n):  # pragma: no cover - compiled
     """Write where a joint function is zero between two places of unlike signs; returns how many cuts there are."""
     if n + 7 >= cuts.size:
         return n
-    cuts[n] = place = _zero(margin, which, X, base, j, moving, h, K, label, v, u, low, f0, high, f1)
+    cuts[n] = place = _zero(margin, line, low, f0, high, f1)
     n += 1
     # how far later fields can still move the place: a narrow layer has panels of its own
     move, slope = 0.0, abs(f1 - f0) / (high - low)
-    for a in range(moving):
-        h[a] = base[a] + X[a, j] * place
-    for b in range(j + 1, X.shape[1]):
-        kink = h[b]
+    _on_line(margin, line, place)
+    for b in range(line.j + 1, line.X.shape[1]):
+        kink = line.h[b]
         for way in (-1.0, 1.0):
-            h[b] = kink + way * _left(X, b, j)
-            move = max(move, abs(margin(h[:K], h[K:], label, v, u, which)))
-        h[b] = kink
+            line.h[b] = kink + way * _left(line.X, b, line.j)
+            move = max(move, abs(_joint(margin, line)))
+        line.h[b] = kink
     if 0.0 < move < LAYER * slope:
         for way in (-5.0, -2.0, 2.0, 5.0):
             cuts[n] = place + way * move / slope
@@ -253,14 +274,14 @@ def _with_layer(
 
 
 @njit(error_model="numpy")
-def _joint_cuts(margin, which, X, base, j, moving, h, K, label, v, u, end, cuts, n):  # pragma: no cover - compiled
+def _joint_cuts(margin, line, end, cuts, n):  # pragma: no cover - compiled
     """Write where one joint function is zero along coordinate j, also twice between two steps; returns how many."""
     first, at_first, low, at_low = -end, 0.0, -end, 0.0
     for step in range(SCAN + 1):
         high = -end + 2.0 * end * step / SCAN
-        at_high = _on_line(margin, which, X, base, j, moving, h, K, label, v, u, high)
+        at_high = _on_line(margin, line, high)
         if step > 0 and (at_low > 0.0) != (at_high > 0.0):
-            n = _with_layer(margin, which, X, base, j, moving, h, K, label, v, u, low, at_low, high, at_high, cuts, n)
+            n = _with_layer(margin, line, low, at_low, high, at_high, cuts, n)
         elif (
             step > 1
             and (at_first > 0.0) == (at_low > 0.0)
@@ -268,10 +289,10 @@ def _joint_cuts(margin, which, X, base, j, moving, h, K, label, v, u, end, cuts,
             and abs(at_low) < max(abs(at_first), abs(at_high))
         ):
             sign = 1.0 if at_low > 0.0 else -1.0
-            x, f = _nearest(margin, which, X, base, j, moving, h, K, label, v, u, first, high, sign)
+            x, f = _nearest(margin, line, first, high, sign)
             if sign * f < 0.0:
-                n = _with_layer(margin, which, X, base, j, moving, h, K, label, v, u, first, at_first, x, f, cuts, n)
-                n = _with_layer(margin, which, X, base, j, moving, h, K, label, v, u, x, f, high, at_high, cuts, n)
+                n = _with_layer(margin, line, first, at_first, x, f, cuts, n)
+                n = _with_layer(margin, line, x, f, high, at_high, cuts, n)
             elif abs(f) <= TOUCHES * max(abs(at_first), abs(at_high)) and n + 7 < cuts.size:
                 cuts[n] = x
                 n += 1
@@ -300,7 +321,7 @@ def _all_cuts(margin, X, mean, kinks, K, label, v, u, radius, nodes):  # pragma:
             for which in range(functions):
                 h[:] = base
                 _at_kinks(kinks, j, choice, h)
-                n = _joint_cuts(margin, which, X, base, j, moving, h, K, label, v, u, end, cuts, n)
+                n = _joint_cuts(margin, Line(which, X, base, j, moving, h, K, label, v, u), end, cuts, n)
         for m in range(n):
             cuts[m] = min(end, max(-end, cuts[m]))
         cuts[n] = -end

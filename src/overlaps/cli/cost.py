@@ -8,7 +8,7 @@ With K students, F fixed directions, B levels and P components, an evaluation of
 and a solution by levels about 25 of them for each time to record. On one core an evaluation of erf units was measured
 to take 29 ms at K = 50 and 420 ms at K = 100, of linear units 1.2 and 15 ms, of ReLU 21 ms at K = 10 and 350 ms at 20,
 of tanh 1.5 ms at K = 8; solutions at 40 times took 1024 evaluations at K = 20 and 1036 at K = 30. Where this is more
-than `solve` allows itself (`overlaps.trajectory.budget`), the plan is refused.
+than `solve` allows itself (`overlaps.trajectory.refinement`), the plan is refused.
 
 Components whose covariances do not commute take 2·10³ (K r)³ operations with the r coordinates that are kept whole
 first, 3·10¹⁰ of them a second: ten classes with K = 10, N = 668 and r = 77 took 30 s.
@@ -29,7 +29,7 @@ import numpy as np
 from ..interface.errors import InputError
 from ..network.architectures import Committee
 from ..problem.statement import Problem
-from ..trajectory.budget import SECONDS
+from ..trajectory.refinement import SECONDS
 from ..trajectory.scales import MACRO, engine
 
 if TYPE_CHECKING:

@@ -132,7 +132,7 @@ class BeyondGaussian:
             axes.fill_between(self.times, mean - wide, mean + wide, color=f"C{i}", alpha=0.2, lw=0)
             if i and np.isfinite(self.distinct[i - 1].time):
                 axes.axvline(self.distinct[i - 1].time, color=f"C{i}", ls=":")
-        axes.set(xlabel="samples per input dimension", ylabel="error", xscale="log", yscale="log")
+        axes.set(xlabel="time (steps per input dimension)", ylabel="error", xscale="log", yscale="log")
         axes.legend()
         return axes
 

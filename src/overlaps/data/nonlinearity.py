@@ -169,8 +169,7 @@ def nonlinearity(
     if isinstance(which, Nonlinearity):
         return which
     if isinstance(which, Activation):
-        known = ACTIVATIONS.get(which.name) == which
-        return BUILT_IN[which.name] if known else Nonlinearity(which.name, which.function, which.kinks)
+        return _of_activation(which)
     if isinstance(which, str):
         if which not in BUILT_IN:
             raise unknown(name, which, BUILT_IN)
@@ -181,6 +180,13 @@ def nonlinearity(
         return Nonlinearity(getattr(which, "__name__", type(which).__name__), which)
     except InputError as error:
         raise InputError(f"{name}: {error}") from None
+
+
+@cache
+def _of_activation(which: Activation) -> Nonlinearity:
+    """Made once for an activation: its loop over entries is compiled, which takes longer than most gradients."""
+    known = ACTIVATIONS.get(which.name) == which
+    return BUILT_IN[which.name] if known else Nonlinearity(which.name, which.function, which.kinks)
 
 
 @cache

@@ -30,9 +30,8 @@ from ..online.exact_mean import out_of_budget, rounding
 from ..online.multi_pass.training_set import SplitRows, first_rows
 from ..problem.start import LIMIT, Start, block_overlaps
 from ..problem.statement import Problem
-from ..trajectory.budget import Budget
 from ..trajectory.dataset import STEPS, Trajectory, assemble
-from ..trajectory.refinement import Goal, Stated, refined
+from ..trajectory.refinement import Budget, Goal, Stated, refined
 from .repeated_runs import whole_steps
 from .task import samplewise
 

@@ -120,7 +120,7 @@ class WeightsAndDuals:
 
 
 class Alternative:
-    """ψ of a group of runs, in place of a data matrix (`overlaps.full_batch.data_matrices`)."""
+    """ψ of a bundle of runs, in place of a data matrix (`overlaps.full_batch.data_matrices`)."""
 
     def __init__(self, task: FullBatchTask, runs: int, rng: np.random.Generator, sigma: float, z: float) -> None:
         self.columns = WeightsAndDuals("alternative", task, runs, sigma)
@@ -156,7 +156,7 @@ class Alternative:
 
 
 class Perturbed:
-    """φ′ of a group of runs: a data matrix whose answers are perturbed."""
+    """φ′ of a bundle of runs: a data matrix whose answers are perturbed."""
 
     def __init__(self, task: FullBatchTask, runs: int, rng: np.random.Generator, sigma: float, z: float) -> None:
         self.columns = WeightsAndDuals("perturbed", task, runs, sigma)
@@ -190,7 +190,7 @@ def constants(sigma: float, z: float) -> tuple[float, float]:
 
 
 def numbers(kind: type[Alternative] | type[Perturbed], task: FullBatchTask) -> int:
-    """Numbers that a run of a process holds, for the size of groups of runs."""
+    """Numbers that a run of a process holds, for the size of bundles of runs."""
     assert task.start.size is not None
     N, m, D, C = task.start.size, task.samples, task.D, len(task.weights)
     own = N * m if kind is Perturbed else C * N * D

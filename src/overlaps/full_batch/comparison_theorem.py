@@ -2,8 +2,8 @@
 
 Both are drawn many times, and some entries of their answers (Q, P) are compared by exact relabelling (`relabelled` of
 `overlaps.trajectory.points`): features of the entries, standardised over both samples together, are the entries x, all
-products of two, x³, cos x and some products of three. Runs are gathered in equal groups, over which features are
-averaged; groups are exchangeable if the laws are equal, so the level stays exact and relabelling is cheap.
+products of two, x³, cos x and some products of three. Runs are gathered in equal bundles, over which features are
+averaged; bundles are exchangeable if the laws are equal, so the level stays exact and relabelling is cheap.
 
 A test that passes says little unless it could have failed: the control is ψ with another z (z = 0, or z = 1 if z is 0
 to begin with), which must be rejected.
@@ -36,7 +36,7 @@ from ..trajectory.points import relabelled
 from .comparison_processes import Alternative, Perturbed, constants, numbers
 from .data_matrices import DataMatrix
 from .descent import descend
-from .repeated_runs import STREAMS, run_groups, task_at_size
+from .repeated_runs import STREAMS, bundle_sizes, task_at_size
 from .task import FullBatchTask
 
 Array = NDArray[np.float64]
@@ -162,7 +162,7 @@ def _draw(
     """Some entries of the answers of a process, (runs, chosen)."""
     rng = np.random.Generator(np.random.SFC64(np.random.SeedSequence(seed)))
     parts: list[Array] = []
-    for count in run_groups(runs, numbers(kind, task)):
+    for count in bundle_sizes(runs, numbers(kind, task)):
         process = _RecordedProcess(kind(task, count, rng, sigma, z))
         with np.errstate(over="ignore", invalid="ignore"):
             done = descend(task, process, count, rng)

@@ -29,7 +29,7 @@ Array = NDArray[np.float64]
 
 
 class DataMatrix(Protocol):
-    """X, for a group of runs."""
+    """X, for a bundle of runs."""
 
     def fields(self, theta: Array) -> Array:
         """Xᵀθ, (runs, m, k), of k new columns θ (runs, N, k)."""

@@ -24,7 +24,7 @@ Array = NDArray[np.float64]
 
 
 class Descent(NamedTuple):
-    """A group of runs, until the last step that all of them reached within bounds.
+    """A bundle of runs, until the last step that all of them reached within bounds.
 
     Q (runs, steps, levels, K, K), A (runs, steps, levels, K, M+P): overlaps.
     loss: mean loss of the samples, (runs, steps).

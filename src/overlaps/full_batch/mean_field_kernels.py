@@ -35,7 +35,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..problem.start import LIMIT
-from ..trajectory.budget import Budget
+from ..trajectory.refinement import Budget
 from .paths import Paths, Points
 from .task import FullBatchTask
 from .triangular_factors import ADDED, TriangularFactor

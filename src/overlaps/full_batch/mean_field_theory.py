@@ -29,9 +29,8 @@ from ..network.architectures import Committee
 from ..network.losses import Loss, loss
 from ..problem.start import Start
 from ..problem.statement import Problem
-from ..trajectory.budget import Budget
 from ..trajectory.dataset import VARIABLES, Trajectory
-from ..trajectory.refinement import Goal, Stated, largest_values, refined
+from ..trajectory.refinement import Budget, Goal, Stated, largest_values, refined
 from .mean_field_kernels import ADDED, Diverged, MeanFieldKernels, Singular, Unaffordable, solve_recursion
 from .paths import Points
 from .repeated_runs import Observables, as_trajectory, whole_steps

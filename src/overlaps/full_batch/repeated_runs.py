@@ -1,6 +1,6 @@
-"""Many independent runs of full-batch training, in groups on threads, as one trajectory.
+"""Many independent runs of full-batch training, in bundles on threads, as one trajectory.
 
-Every run has random numbers of its own, so that it is the same in whatever group it is, and however many there are.
+Every run has random numbers of its own, so that it is the same in whatever bundle it is, and however many there are.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from .initial_weights import with_weights
 from .task import FullBatchTask
 
 Array = NDArray[np.float64]
-GROUP = 2_000_000  # numbers in the arrays of one group of runs: about what a cache holds
+BUNDLE = 2_000_000  # numbers in the arrays of one bundle of runs: about what a cache holds
 LARGEST = 2_500_000_000  # numbers in a data matrix
 STREAMS = {"micro": 11, "meso": 12, "alternative": 13, "perturbed": 14}  # added to seeds: scales have different samples
 
 
 class Process(NamedTuple):
-    """A way to train: its name, what makes the data matrices of a group of runs, and the numbers that a run holds."""
+    """A way to train: its name, what makes the data matrices of a bundle of runs, and the numbers that a run holds."""
 
     scale: str
     matrices: Callable[[FullBatchTask, int, np.random.Generator], DataMatrix]
@@ -120,9 +120,9 @@ def task_at_size(problem: Problem, start: Start, scale: str, times: ArrayLike | 
     return replace(task, last=int(whole_steps(task.algorithm.steps, times)[-1]))
 
 
-def run_groups(runs: int, per_run: int) -> list[int]:
+def bundle_sizes(runs: int, per_run: int) -> list[int]:
     """Numbers of runs that are taken together."""
-    together = max(1, min(runs, GROUP // per_run))
+    together = max(1, min(runs, BUNDLE // per_run))
     return [min(together, runs - first) for first in range(0, runs, together)]
 
 
@@ -140,24 +140,24 @@ def simulate(
         raise InputError(f"runs: {runs} runs would keep {numbers * 8e-9:.0f} GB; use fewer, or kernels=False")
     known = {} if kept is None else kept.rows
     missing = [run for run in range(runs) if run not in known]
-    sizes = run_groups(len(missing), process.numbers) if missing else []
-    groups = [missing[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(len(sizes))]
+    sizes = bundle_sizes(len(missing), process.numbers) if missing else []
+    bundles = [missing[sum(sizes[:i]) : sum(sizes[: i + 1])] for i in range(len(sizes))]
 
     def one(i: int, _: np.random.Generator, progress: Progress) -> Descent:
-        count = len(groups[i])
-        rng: Any = RandomNumbersOfRuns([generator(seed, STREAMS[scale], run) for run in groups[i]])
+        count = len(bundles[i])
+        rng: Any = RandomNumbersOfRuns([generator(seed, STREAMS[scale], run) for run in bundles[i]])
         observe = lambda *_: progress.advance(count)  # noqa: E731
         part = descend(task, process.matrices(task, count, rng), count, rng, kernels=kernels, observe=observe)
         if kept is not None and part.loss.shape[1] == T:
-            for place, run in enumerate(groups[i]):
+            for place, run in enumerate(bundles[i]):
                 kept.add(run, {name: getattr(part, name)[place] for name in _kept_names(kernels)})
         return part
 
     parts = simulate_in_threads(
-        one, len(groups), stream=STREAMS[scale], seed=seed, name=scale, steps=len(missing) * T, progress=progress,
-        blas_threads=1 if len(groups) > 1 else None,
+        one, len(bundles), stream=STREAMS[scale], seed=seed, name=scale, steps=len(missing) * T, progress=progress,
+        blas_threads=1 if len(bundles) > 1 else None,
     )  # fmt: skip
-    parts = _in_order(parts, groups, known, runs, kernels) if known else parts
+    parts = _in_order(parts, bundles, known, runs, kernels) if known else parts
     reached = min(part.loss.shape[1] for part in parts)
     seconds = clock.perf_counter() - began
     part_of = "" if task.batches is None else f"{task.algorithm.batch_samples(task.samples):,} of "
@@ -178,21 +178,21 @@ def _kept_names(kernels: bool) -> tuple[str, ...]:
 
 
 def _in_order(
-    parts: list[Descent], groups: list[list[int]], known: dict[int, dict[str, Array]], runs: int, kernels: bool
+    parts: list[Descent], bundles: list[list[int]], known: dict[int, dict[str, Array]], runs: int, kernels: bool
 ) -> list[Descent]:
     """Each run by itself in the order of runs, from those restored from files and those simulated now."""
     names = _kept_names(kernels)
     none = {"V_theta": np.empty(0), "V_omega": np.empty(0), "largest": 0.0, "stopped": None}
     each = {run: Descent(**{**none, **{name: known[run][name][None] for name in names}}) for run in known}
-    for part, group in zip(parts, groups, strict=True):
-        for place, run in enumerate(group):
+    for part, bundle in zip(parts, bundles, strict=True):
+        for place, run in enumerate(bundle):
             own = {name: getattr(part, name)[place : place + 1] for name in names}
             each[run] = part._replace(**own)
     return [each[run] for run in range(runs)]
 
 
 def _joined(parts: list[Descent], kept: NDArray[np.int64], reached: int, kernels: bool) -> Observables:
-    """What all groups recorded at the steps `kept`, of the steps before `reached`."""
+    """What all bundles recorded at the steps `kept`, of the steps before `reached`."""
     Q, A, loss = (np.concatenate([getattr(p, name)[:, kept] for p in parts]) for name in ("Q", "A", "loss"))
     dims: tuple[str, ...] = ("run", "component", "step", "step_", "student", "student_")
     of_two_steps: dict[str, tuple[tuple[str, ...], Array]] = {

@@ -140,7 +140,7 @@ def positive(name: str, value: ArrayLike, size: int) -> NDArray[np.float64]:
 def grid(times: ArrayLike | None) -> NDArray[np.float64]:
     """Times of a trajectory: finite, not negative, increasing."""
     if times is None:
-        raise InputError("times: expected increasing times, in samples per input dimension (see logtimes), got none")
+        raise InputError("times: expected increasing times, in steps per input dimension (see logtimes), got none")
     result = array("times", times, None)
     result = array("times", result.reshape(1) if result.ndim == 0 else result, (None,))
     if result.size == 0:

@@ -79,7 +79,7 @@ class NumericalError(ArithmeticError):
     Attributes
     ----------
     quantity: name of the offending quantity, for instance ``"Q[0, 0]"``.
-    time: time at which it was noticed, in samples per input dimension, or steps of full-batch training.
+    time: time at which it was noticed, in steps per input dimension, or steps of full-batch training.
     partial: the `Trajectory` up to the last good time, or ``None``; it can be saved.
     """
 

@@ -21,6 +21,7 @@ import re
 import secrets
 import socket
 from contextlib import suppress
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -44,7 +45,7 @@ def write(path: Name, content: bytes | str) -> Path:
     """Write a file whole or not at all; text in UTF-8. An `OSError`, a full disk for instance, names the file."""
     path = Path(path)
     content = content.encode() if isinstance(content, str) else content
-    target = Path(os.path.realpath(path))  # a link stays a link
+    target = Path(os.path.realpath(path)) if os.path.islink(path) else path  # a link stays a link
     try:
         if target.exists() and not target.is_file():  # devices and pipes have no contents to be kept
             target.write_bytes(content)
@@ -74,6 +75,7 @@ def clear_drafts(folder: Path) -> None:
             draft.unlink(missing_ok=True)
 
 
+@cache
 def _host() -> str:
     """Name of this machine as part of a file name: process numbers mean nothing on another."""
     return re.sub(r"\W", "_", socket.gethostname())

@@ -1,4 +1,4 @@
-"""Ridge regression on n rows: its test error before any row is drawn, by deterministic equivalents.
+"""Ridge regression on n rows: its error on fresh rows before any row is drawn, by deterministic equivalents.
 
 The minimum of ½⟨(y − θ·x)²⟩ + ½ β |θ|² over n rows of a population with eigenvalues λ_k, best linear map θ* and noise
 σ² is also where SGD of small rate and decay β ends on them. Its error on fresh rows hardly fluctuates, and is

@@ -45,9 +45,8 @@ from ..averages.decisions import decided_variables, shares_of_gaussians
 from ..interface.errors import InputError, NumericalError
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
-from ..trajectory.budget import Budget
 from ..trajectory.dataset import Trajectory, assemble
-from ..trajectory.refinement import Goal, Stated, differences, refined
+from ..trajectory.refinement import Budget, Goal, Stated, differences, refined
 from .component_levels import weighted
 
 Array = NDArray[np.float64]

@@ -93,7 +93,7 @@ class Diffusion:
         if problem.label_noise:
             raise InputError("method: the diffusion does not know noise on the labels; use method='exact'")
         if problem.update.rule.limit_rows > 1:
-            raise InputError("method: the diffusion does not follow velocities; use method='exact', or no memory")
+            raise InputError("method: the diffusion does not follow a memory; use method='exact'")
         self.problem, self.size, self.u = problem, start.size, start.u
         self.motion = EquationOfMotion(problem, start, method_for(problem, start.u))
         self.y = self.motion.pack(start.Q, start.A, start.v)

@@ -34,9 +34,8 @@ from ..interface.errors import InputError, NumericalError
 from ..network.architectures import Committee
 from ..problem.start import Start
 from ..problem.statement import Problem
-from ..trajectory.budget import Budget
 from ..trajectory.dataset import Trajectory, assemble
-from ..trajectory.refinement import Goal, Stated, differences, refined
+from ..trajectory.refinement import Budget, Goal, Stated, differences, refined
 from .recording import Stops
 from .second_moments import Excess, Linear, SecondMoments, second_moments
 

@@ -15,11 +15,12 @@ from scipy.integrate import DOP853, RK45
 
 from ..averages import ClosedForm
 from ..problem.start import LIMIT
-from ..trajectory.budget import Budget
-from .implicit import Radau, implicit_cost, is_stiff
+from ..trajectory.refinement import Budget
+from .implicit import STAGES, Radau
 from .motion import EquationOfMotion
 
 Array = NDArray[np.float64]
+LARGEST = 40  # most totals for which a Jacobian pays: those of K = M = 5
 SMALL_STEP = 1e-9  # first step as a share of the time that is left, where none can be guessed; the solver lengthens it
 NOT_FINITE = "the equations are not finite"
 
@@ -205,3 +206,28 @@ class _Stretch:
 
     def _stopped(self, reason: str) -> Stopped:
         return Stopped(self.states, self.t, self.y, reason)
+
+
+def implicit_cost(motion: EquationOfMotion, landings: int) -> float:
+    """Evaluations that implicit steps to that many times are worth; infinite where they cannot be taken.
+
+    They are for inputs of mean zero and rows that are weights alone.
+    """
+    columns = motion.K * (motion.K + 1) // 2 + motion.K * motion.M + motion.K * motion.trains_readout
+    if type(motion)._move is not EquationOfMotion._move or columns > LARGEST or motion.F > motion.M or motion.J > 1:
+        return np.inf
+    # about 80 steps and one for every time to land on, each with a linearisation and two Newton iterations; linear
+    # algebra makes an evaluation about five times as long as an explicit one
+    return 5.0 * (80 + landings) * (columns + 2 * STAGES + 1)
+
+
+def is_stiff(motion: EquationOfMotion, t: float, y: Array, times: Array) -> bool:
+    """Whether implicit steps from t to all of `times` are cheaper than explicit ones, judged from the state at t."""
+    cost = implicit_cost(motion, times.size)
+    if not np.isfinite(cost):
+        return False
+    D = motion.method(motion.covariance(y), motion.unpack(y)[2]).D[:, : motion.K]
+    rate = max(float(motion.flow(x).P[0]) for x in (t, times[0], times[-1]))
+    fastest = 2 * rate * float(motion.omega.max()) * float(np.abs(np.linalg.eigvalsh((D + D.T) / 2)).max())
+    # an explicit step of order eight takes 12 evaluations and is stable up to about 6/fastest
+    return bool(12 * max(fastest * float(times[-1] - t) / 6, times.size) > cost)

@@ -24,9 +24,8 @@ from ..interface.errors import InputError, NumericalError, unknown
 from ..network.architectures import Committee
 from ..problem.start import Start
 from ..problem.statement import Problem
-from ..trajectory.budget import Budget
 from ..trajectory.dataset import Trajectory, assemble, largest_overlap
-from ..trajectory.refinement import Goal, Stated, differences, largest_values, refined
+from ..trajectory.refinement import Budget, Goal, Stated, differences, largest_values, refined
 from .class_covariances import CLASSES, solve_class_covariances
 from .classified_rows import by_classes
 from .component_levels import ComponentLevels

@@ -41,7 +41,7 @@ class MomentHierarchy(EquationOfMotion):
                 "system='levels'"
             )
         if self.J > 1:
-            raise InputError("system: the moment hierarchy does not follow velocities; use system='levels'")
+            raise InputError("system: the moment hierarchy does not follow a memory; use system='levels'")
         L, self.top = self.B, float(self.omega.max())
         if L > MOST:
             raise InputError(f"system: the moments of {L} levels are beyond double precision; use system='levels'")

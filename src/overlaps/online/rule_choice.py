@@ -20,8 +20,7 @@ from ..averages.square_quadrature import SquareQuadrature
 from ..interface.errors import NumericalError
 from ..problem.start import Start
 from ..problem.statement import Problem
-from ..trajectory.budget import Budget
-from ..trajectory.refinement import Goal
+from ..trajectory.refinement import Budget, Goal
 from .motion import EquationOfMotion
 
 Array = NDArray[np.float64]

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from ..algorithms import Matrices, Update
 from ..compiled.functions import kept
 from ..problem.start import LIMIT
-from ..trajectory.budget import Budget
+from ..trajectory.refinement import Budget
 from .linear_step import LinearLevels, follow
 from .long_stretches import SHORTEST, WORTH, Stretches, constant_pull
 

@@ -5,24 +5,32 @@ With the averages D^s = (D_λ, D_ν), S^s, E^s of component s (weight p_s, mean 
 the weights and their fluctuations Ξ_kl = Cov(W_k, W_l), an N × N matrix for each pair, move as
 
     dW̄/dt = −η Σ_s p_s [ D_λ^s W̄ Φ^s + √N (D_ν^s t_s + E^s a_s) ] − ηβ W̄
-    dΞ/dt = −η (H Ξ + Ξ Hᵀ) − 2 ηβ Ξ + η² Σ_s p_s S^s ⊗ Φ^s,         H = Σ_s p_s D_λ^s ⊗ Φ^s
+    dΞ/dt = −η (H Ξ + Ξ Hᵀ) − 2 ηβ Ξ + (η²/b) Σ_s p_s S^s ⊗ Φ^s,     H = Σ_s p_s D_λ^s ⊗ Φ^s
     Q^s = (W̄ Φ^s W̄ᵀ + Tr Φ^s Ξ)/N,    m_s = W̄ a_s/√N,    R^s = W̄ t_s/√N
 
+with b samples a step, and for η the whole effect of a gradient: the rate, or the rate over 1 − s with momentum s.
+
 Means of length |a_s|² = O(N) make m_s fast: it moves by O(η) in one step, and fluctuates about its mean by an amount
-that does not vanish with N. Their covariance, M of (k, s) and (l, r), moves at the same pace as they do,
+that does not vanish with N. M is the covariance of these fluctuations: of unit k in component s with unit l in
+component r, of the weights and of the velocity that momentum has beside them. It changes as fast as the means do, so
+it follows the step itself, r ← L r − p g of `overlaps.algorithms.update`. With g_sr = a_s·a_r/N and e = (1, 0, …) for
+the row of the weights
 
-    dM/dt = −ηN (A M + M Aᵀ − η A M Aᵀ) − 2 ηβ M + η² N B,    A = p_r g_sr D_kl^r,   B = Σ_q p_q g_sq g_qr S_kl^q
+    dM/dt = N (F M Fᵀ − M + p pᵀ ⊗ (B − A M Aᵀ)/b),    F = L ⊗ 1 − p eᵀ ⊗ A,    in A M Aᵀ the M of the weights,
+    A = p_r g_sr D_kl^r,    B = Σ_q p_q g_sq g_qr S_kl^q    with weights p_r, p_q of components.
 
-with g_sr = a_s·a_r/N; for a field given component s it is further variance: M_ss is added to Q^s. One step moves a mean
-by the share ηA of its way, which is not small: A M Aᵀ is what a step has beyond an equation in time, and makes the
-stationary M that of the steps, while D and S stay those of Gaussian fields. A solution without this term is of first
-order in η; its difference is taken as the error of the orders that are left out, and all is refused where ηA exceeds
-one half.
+Given component s the fluctuations are further variance of the fields: M_ss is added to Q^s. So B, which is of the
+gradient of one sample, includes A M Aᵀ, by which the mean gradient varies with m. All samples of a batch meet the same
+m, and a mean over them lessens the rest of B alone. For single samples and no momentum
+dM/dt = −ηN (A M + M Aᵀ) − 2 ηβ M + η² N B.
+
+One step moves a mean by the share ηA of its way, which is not small, while D and S stay those of Gaussian fields. What
+changes if A M Aᵀ is taken off once more is stated as the error of that, and all is refused where ηA exceeds one half.
 
 Ξ is slow and takes some fifty Heun steps in single precision, 4 P K² N³ operations each; between them W̄ follows an
-adaptive Runge-Kutta method. The whole is done again with steps of Ξ of twice the length, with and without the second
-order in η; twice the first difference plus the second is the accuracy stated. Where the second alone would be accepted
-and the sum is not, the steps are halved.
+adaptive Runge-Kutta method. The whole is done again with steps of Ξ of twice the length, once as it is and once with
+A M Aᵀ taken off once more. Twice the difference that the steps make, plus that of A M Aᵀ, is the accuracy stated. Where
+the latter alone would be accepted and the sum is not, the steps are halved.
 """
 
 from __future__ import annotations
@@ -37,9 +45,8 @@ from ..averages import Averages, ClosedForm, LossQuadrature, Method
 from ..interface.errors import InputError, NumericalError, shown
 from ..problem.start import LIMIT, Start
 from ..problem.statement import Problem
-from ..trajectory.budget import Budget
 from ..trajectory.dataset import Trajectory, assemble
-from ..trajectory.refinement import Goal, Stated, differences, refined
+from ..trajectory.refinement import Budget, Goal, Stated, differences, refined
 from .latent_inputs import latent_inputs
 
 Array = NDArray[np.float64]
@@ -50,9 +57,7 @@ STRONG = "strong-mixture"  # name of this system of equations
 GROWTH, FIRST, LONGEST = 0.2, 0.02, 0.4
 CHANGES = 20  # steps at least in a stretch of time in which the rate changes
 LARGEST = 4e7  # numbers in Ξ, of which a step takes a few seconds
-STEP_RATIO = (
-    0.5  # share of its way that one step may move a fast mean, ηA, before a differential equation fails (tests)
-)
+STEP_RATIO = 0.5  # share of its way, ηA, that one step may move a fast mean before equations in time fail (tests)
 EVALUATIONS = 60_000  # of the averages, where no number is named
 HALVINGS = 2  # of the steps at most, where these alone keep a solution from being accepted
 AIM, ACCEPT = 1e-2, 0.1  # relative, where none is named; the orders left out of the rate do not yield to refinement
@@ -67,9 +72,9 @@ class Drift:
         start: Start,
         how: ClosedForm | LossQuadrature,
         budget: Budget | None = None,
-        order: int = 2,
+        more: int = 0,
     ) -> None:
-        self.order = order  # in the rate, of the fluctuations of fast means
+        self.more = more  # how often A M Aᵀ is taken off beyond what is right, to see what that changes
         data, W, B = latent_inputs(problem), start.student, start.teacher
         assert W is not None and B is not None
         self.how, self.parts = how, data.at(W.shape[1]).parts
@@ -89,8 +94,8 @@ class Drift:
         return float(flow.P[0]), float(flow.P_readout[0])
 
     def unpack(self, y: Array) -> tuple[Array, Array, Array]:
-        """W̄ (K, N), v (K,) and M (PK, PK): views of the state."""
-        K, N, n = self.K, self.N, self.K * len(self.parts.weights)
+        """W̄ (K, N), v (K,) and M (J P K, J P K) for the J rows of the step: views of the state."""
+        K, N, n = self.K, self.N, self.update.rule.rows * self.K * len(self.parts.weights)
         return y[: K * N].reshape(K, N), y[K * N : K * N + K], y[K * N + K :].reshape(n, n)
 
     def averages(self, t: float, y: Array) -> tuple[Array, Array, list[Averages]]:
@@ -116,7 +121,7 @@ class Drift:
             pull += p * (a.D[:, :K] @ through[s] + a.D[:, K:] @ self.rows[s] + root * a.E * self.parts.mean[s])
             dv += p * a.dv
         rate, readout_rate = self.rates(t)
-        dM = rate * self._means(M, each, rate * self.update.noise)
+        dM = self.change_of_means(t, M, each)
         return np.concatenate([-rate * pull.ravel(), -readout_rate * dv, dM.ravel()])
 
     def pull_of_means(self, each: list[Averages]) -> Array:
@@ -127,16 +132,21 @@ class Drift:
             A[:, :, s] = p * np.multiply.outer(self.gram[:, s], a.D[:, :K])
         return A.reshape(P * K, P * K)
 
-    def _means(self, M: Array, each: list[Averages], noise: float) -> Array:
-        """dM/dt over η, (PK, PK); noise is η, or zero for gradient flow, which has none."""
+    def change_of_means(self, t: float, M: Array, each: list[Averages]) -> Array:
+        """dM/dt, (J P K, J P K); gradient flow has no fluctuations."""
+        noise = self.update.noise
+        if not noise:
+            return np.zeros_like(M)
         K, P, g = self.K, len(each), self.gram
         B = np.zeros((P, K, P, K))
         for s, (p, a) in enumerate(zip(self.parts.weights, each, strict=True)):
             B += p * np.einsum("i,j,kl->ikjl", g[:, s], g[:, s], a.S)
-        A = self.pull_of_means(each)
-        pull = A @ M
-        step = noise * pull @ A.T if self.order > 1 else 0.0
-        return self.N * (noise * B.reshape(M.shape) - pull - pull.T + step) - 2 * self.decay * M
+        A, n = self.pull_of_means(each), P * K
+        of_mean = A @ M[:n, :n] @ A.T
+        keep, pull = self.update.step_at(t, self.N, self.until)
+        F = np.kron(keep, np.eye(n)) - np.kron(np.outer(pull, np.eye(len(pull))[0]), A)
+        drawn = noise * (B.reshape(n, n) - of_mean) - self.more * of_mean
+        return self.N * (F @ M @ F.T - M + np.kron(np.outer(pull, pull), drawn))
 
 
 class Fluctuations:
@@ -144,7 +154,7 @@ class Fluctuations:
 
     def __init__(self, drift: Drift, problem: Problem) -> None:
         K, N, parts = drift.K, drift.N, drift.parts
-        self.decay = drift.decay
+        self.decay, self.noise = drift.decay, problem.update.noise
         self.weights = parts.weights
         self.Phi = [parts.covariance(s).astype(np.float32) for s in range(len(parts.weights))]
         self.largest = [_largest(phi) for phi in self.Phi]
@@ -179,7 +189,7 @@ class Fluctuations:
         for p, phi, a in zip(self.weights, self.Phi, each, strict=True):
             for k in range(K):
                 for l in range(K):
-                    full[k, :, l] += np.float32(rate**2 * p * a.S[k, l]) * phi
+                    full[k, :, l] += np.float32(self.noise * rate**2 * p * a.S[k, l]) * phi
         return full
 
 
@@ -206,13 +216,13 @@ class _Run:
         how: ClosedForm | LossQuadrature,
         rtol: float,
         budget: Budget,
-        order: int = 2,
+        more: int = 0,
     ) -> None:
         assert start.student is not None
         self.problem, self.start, self.how = problem, start, how
-        self.drift = Drift(problem, start, how, budget, order)
+        self.drift = Drift(problem, start, how, budget, more)
         self.covariance = Fluctuations(self.drift, problem) if problem.update.noise else None
-        n = self.drift.K * len(self.drift.parts.weights)
+        n = problem.update.rule.rows * self.drift.K * len(self.drift.parts.weights)
         y = np.concatenate([start.student.ravel(), start.v, np.zeros(n * n)])
         self.solver = DOP853(self.drift, 0.0, y, 1.0, rtol=rtol, atol=rtol * 1e-2)
         realised = latent_inputs(problem).at(self.drift.N)
@@ -323,10 +333,10 @@ def solve_strong_mixture(
     if start.student is None or start.teacher is None:
         raise InputError("start: the equations of strong mixtures follow weights; use draw or Start.from_weights")
     update = problem.update
-    if update.rule.rows > 1 or update.batch > 1:
+    if update.rule.limit_rows > 1:
         raise InputError(
-            "algorithm: the equations of strong mixtures are for one sample a step and no momentum, since the means of "
-            f"their fields move within a few steps, got {shown(problem.algorithm)}; use train"
+            "algorithm: the equations of strong mixtures do not follow a memory of the gradient, got "
+            f"{shown(problem.algorithm)}; use train, or a momentum"
         )
     if not isinstance(how, (ClosedForm, LossQuadrature)):
         raise InputError("system: these averages are for inputs of mean zero; use system='levels'")
@@ -346,18 +356,18 @@ def solve_strong_mixture(
 def _attempts(
     problem: Problem, start: Start, times: Array, how: ClosedForm | LossQuadrature, goal: Goal, budget: Budget
 ) -> Iterator[Stated]:
-    """Solutions with ever finer averages, then shorter steps; beside two of longer steps, of second and first order."""
+    """Solutions with ever finer averages, then shorter steps; each judged by two of longer steps, see above."""
     stride = 1.0
     while True:
         with np.errstate(over="ignore", invalid="ignore"):  # trial steps may overflow; accepted ones are checked
-            first, rough = (
-                _Run(problem, start, how.coarser(), 1e-4, budget, order).follow(times, 2 * stride) for order in (1, 2)
+            other, rough = (
+                _Run(problem, start, how.coarser(), 1e-4, budget, more).follow(times, 2 * stride) for more in (1, 0)
             )
             fine = _Run(problem, start, how, 1e-5, budget).follow(times, stride)
         fine.data.attrs["cost"] = f"{budget.spent} evaluations of the averages, {budget.elapsed:.2g} s"
         fine.data.attrs["averages"] += ", given each component"
         # numerical error and error of the orders left out: added, since in one difference they might cancel
-        numbers, equations = differences(fine, rough), differences(rough, first)
+        numbers, equations = differences(fine, rough), differences(rough, other)
         # twice, since halving steps this long may only halve the error, which is then as large as the difference
         found = Stated(fine, {name: 2 * numbers[name] + equations[name] for name in numbers})
         yield found

@@ -54,6 +54,12 @@ def finish(ax: Axes, title: str, x: str, y: str, **where: Any) -> None:
     ax.legend(fontsize="small", **where)
 
 
+def headroom(ax: Axes, share: float) -> None:
+    """Room for a legend above what is drawn on a linear axis, a share of its height."""
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high + share * (high - low))
+
+
 def titled(figure: Figure, text: str) -> Figure:
     """What a figure is drawn with, on it, in lines that fit."""
     letters = int(13 * figure.get_figwidth())

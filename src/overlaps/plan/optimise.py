@@ -132,7 +132,7 @@ class TrainingPlan:
         return self.time * self.problem.update.batch / self.compared.update.batch
 
     def plot(self) -> Figure:
-        """The schedule beside the best constant rate, and the error of both against time."""
+        """The schedule beside the best constant rate, and the error of both, against the samples seen."""
         from ..plot.palette import COLOURS, panels
 
         figure, (rate, error) = panels(1, 2, (9, 3.5))
@@ -146,7 +146,7 @@ class TrainingPlan:
             curve = objective(problem, self.start, last).curve(problem, at) + self.floor
             error.plot(samples, curve, style, color=colour, label=f"{name}: {curve[-1]:.3g} at the end")
         if self.vary == "rate":
-            rate.plot(self.times, self.rates, ".", color=COLOURS[0])
+            rate.plot(self.problem.update.batch * self.times, self.rates, ".", color=COLOURS[0])
         rate.set(xlabel="samples per input dimension", ylabel="rate", yscale="log")
         error.set(xlabel="samples per input dimension", ylabel=f"error ({self.theory})", yscale="log")
         error.legend()

@@ -308,7 +308,7 @@ class Problem:
             label_noise=math.sqrt(data.unexplained),
         )
 
-    @property
+    @cached_property
     def update(self) -> Update:
         """The step of a one-pass algorithm, with the rates of both layers; full batches refuse, they have none."""
         return self.algorithm.update(self.student.train_readout)
@@ -416,6 +416,11 @@ class Problem:
 
     def to_toml(self) -> str:
         """The problem as TOML; `from_toml` reads back an equal one."""
+        return self._toml
+
+    @cached_property
+    def _toml(self) -> str:
+        """Written once: every result and every address of a sweep asks for it."""
         return spec.write(spec.to_mapping(self))
 
     @classmethod

@@ -73,7 +73,7 @@ class StoppingRule:
     Parameters
     ----------
     rank: number of hidden classes to be discerned.
-    patience: in the units of the times, samples per input dimension at rate 1; it scales as 1/rate.
+    patience: in the units of the times, steps per input dimension, at rate 1; it scales as 1/rate.
     """
 
     rank: int

@@ -177,11 +177,9 @@ class Store:
     def put(self, address: str, content: bytes) -> None:
         """Keep what came of a cell."""
         path = self.path(address)
-        try:
-            files.write(path, files.sealed(content))
-        except FileNotFoundError:
+        if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
-            files.write(path, files.sealed(content))
+        files.write(path, files.sealed(content))
 
     def set_aside(self, path: Path) -> Path:
         """Move a damaged file out of the way, without overwriting another."""

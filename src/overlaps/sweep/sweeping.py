@@ -141,7 +141,7 @@ def planned(
 
 
 def launch(made: Sweep, by: Workers, absent: Sequence[str], *, wait: bool, progress: bool) -> Sweep:
-    """Compute what is absent, here or behind the caller's back."""
+    """Compute the cells that are absent, while the caller waits or in a thread beside it."""
     there, total = len(made) - len(absent), len(made)
     shown = bar(total, "sweep", "cell", shown=progress, initial=there)
 

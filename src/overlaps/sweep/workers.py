@@ -96,7 +96,8 @@ class Processes:
         if self._pool is None:
             from joblib.externals.loky import ProcessPoolExecutor
 
-            self._pool = ProcessPoolExecutor(self.at_once, initializer=begin_worker, initargs=(os.getpid(),))
+            first, limit = (os.getpid(), __name__), {"OPENBLAS_NUM_THREADS": "1"}
+            self._pool = ProcessPoolExecutor(self.at_once, initializer=begin_worker, initargs=first, env=limit)
         try:
             with without_interrupts():  # a process may be started here
                 return self._pool.submit(work, job)

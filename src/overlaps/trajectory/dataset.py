@@ -101,7 +101,8 @@ class Trajectory:
 
     @property
     def unit(self) -> str:
-        """What times count: ``"samples per input dimension"``, or ``"steps"`` of full-batch training."""
+        """What times count: ``"samples per input dimension"``; with batches of several ``"steps per input dimension"``;
+        of full-batch training ``"steps"``."""
         return str(self.data["time"].attrs["units"])
 
     @property

@@ -11,14 +11,16 @@ many threads there are. An exception in one simulation, or Ctrl-C, ends the othe
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import lru_cache
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from ..interface.progress import bar
 
@@ -107,7 +109,8 @@ def simulate_in_threads(
             return simulate(i, generator(seed, stream, i), report)
 
     workers = max(1, min(count, THREADS or os.cpu_count() or 1))
-    with threadpool_limits(limits=blas_threads), ThreadPoolExecutor(workers) as pool, report.bar:
+    limited = _linear_algebra(len(sys.modules)).limit(limits=blas_threads)
+    with limited, ThreadPoolExecutor(workers) as pool, report.bar:
         futures = [pool.submit(one, i) for i in range(count)]
         try:
             return [future.result() for future in futures]
@@ -115,3 +118,13 @@ def simulate_in_threads(
             report.end()
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+@lru_cache(1)
+def _linear_algebra(loaded: int) -> ThreadpoolController:
+    """The libraries of linear algebra that this process has loaded; to find them takes 2 ms, several short runs long.
+
+    loaded: number of modules that are loaded; where it has changed, libraries may have come with them, and are searched
+        for again.
+    """
+    return ThreadpoolController()

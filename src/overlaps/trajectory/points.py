@@ -74,7 +74,8 @@ def relabelled(a: Array, b: Array, level: float, seed: int, repeats: int) -> tup
     n, m = len(a), len(b)
     largest = np.empty(repeats)
     for low in range(0, repeats, 1000):
-        labels = np.array([rng.permutation(n + m) < n for _ in range(min(1000, repeats - low))], dtype=float)
+        numbers = np.tile(np.arange(n + m), (min(1000, repeats - low), 1))
+        labels = (rng.permuted(numbers, axis=1) < n).astype(float)
         # pooled columns have mean zero, so the difference of means is proportional to the sum over one sample
         largest[low : low + 1000] = np.abs(labels @ pooled).max(1)
     largest.sort()

@@ -12,10 +12,19 @@ where no accuracy was named; otherwise it is part of a `NumericalError` that say
 Goal(aim=1e-07, accept=1e-07)
 >>> Goal.named(None, aim=1e-9, accept=1e-6)
 Goal(aim=1e-09, accept=1e-06)
+
+What all these solutions together may cost is a `Budget`: seconds, and evaluations of the right-hand side.
+
+>>> budget = Budget(seconds=60.0, evaluations=100)
+>>> budget.spend(80), budget.exhausted
+(None, '')
+>>> budget.spend(30), budget.exhausted
+(None, '110 evaluations did not suffice (max_evaluations=100)')
 """
 
 from __future__ import annotations
 
+import time as clock
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -23,13 +32,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..interface.checks import number
+from ..interface.checks import number, whole
 from ..interface.errors import NumericalError
-from .budget import Budget
+from ..interface.progress import Course
 from .dataset import Trajectory
 
 Array = NDArray[np.float64]
 SMALLEST = 1e-3  # what a variable is at least taken as, for a relative error
+SECONDS = 600.0  # of a solution, where the user names none
 ROUNDING = 1e-14  # of a size: no smaller error is stated
 
 
@@ -41,10 +51,48 @@ class Goal(NamedTuple):
 
     @classmethod
     def named(cls, accuracy: float | None, *, aim: float, accept: float) -> Goal:
-        """The accuracy that a user names, of which nothing less is accepted; or the two given here."""
+        """Both are the accuracy that a user names; without one, the two given here."""
         if accuracy is None:
             return cls(aim, max(aim, accept))
         return cls(number("accuracy", accuracy, above=0), accuracy)
+
+
+class Budget:
+    """Counts what a solution has cost since this was made, and shows how far it is (`course`)."""
+
+    def __init__(self, seconds: float | None = None, evaluations: int | None = None) -> None:
+        self.seconds = SECONDS if seconds is None else number("max_seconds", seconds, above=0)
+        self.evaluations = None if evaluations is None else whole("max_evaluations", evaluations, least=1)
+        self.began, self.spent = clock.perf_counter(), 0
+        self.course = Course("macro")
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds so far."""
+        return clock.perf_counter() - self.began
+
+    def at_most(self, evaluations: int) -> None:
+        """What an engine allows where the user has named no number of evaluations."""
+        if self.evaluations is None:
+            self.evaluations = evaluations
+
+    def spend(self, evaluations: int) -> None:
+        """Count evaluations."""
+        self.spent += evaluations
+
+    @property
+    def left(self) -> int:
+        """Evaluations that are left."""
+        return 2**62 if self.evaluations is None else self.evaluations - self.spent
+
+    @property
+    def exhausted(self) -> str:
+        """Why a solution has to stop here; empty where it need not."""
+        if self.evaluations is not None and self.spent > self.evaluations:
+            return f"{self.spent} evaluations did not suffice (max_evaluations={self.evaluations})"
+        if self.elapsed > self.seconds:
+            return f"{self.elapsed:.3g} seconds did not suffice (max_seconds={self.seconds:g})"
+        return ""
 
 
 def largest_values(result: Trajectory) -> dict[str, float]:

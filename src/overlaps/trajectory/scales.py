@@ -18,9 +18,9 @@ from ..interface.checks import array, checked
 from ..interface.progress import without_bars
 from ..problem.start import Start, check
 from ..problem.statement import Problem
-from .budget import Budget
 from .finished_runs import FinishedRuns
 from .fresh_rows import check_resamples, with_errors_of_rows
+from .refinement import Budget
 
 if TYPE_CHECKING:
     from .dataset import Trajectory

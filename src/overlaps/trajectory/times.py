@@ -1,4 +1,4 @@
-"""Grids of times. Time is samples per input dimension, t = steps/N, at every scale."""
+"""Grids of times. Time is t = steps/N at every scale: samples per input dimension, where a step takes one of them."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ Array = NDArray[np.float64]
 
 
 class TimeDependent(ABC):
-    """A rate that depends on time: in samples per input dimension and batch for one-pass training, in steps otherwise.
+    """A rate that depends on time: steps per input dimension in one-pass training and many passes, steps otherwise.
 
     At a jump the rate is the one after it, and `before` gives the one before it.
     """

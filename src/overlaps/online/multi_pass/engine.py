@@ -25,9 +25,9 @@ from ...interface.checks import grid
 from ...interface.errors import InputError
 from ...problem.start import Start
 from ...problem.statement import Problem
-from ...trajectory.budget import Budget
 from ...trajectory.dataset import Trajectory
 from ...trajectory.finished_runs import FinishedRuns
+from ...trajectory.refinement import Budget
 from ..runs import record, refuse_kernels
 from . import theory
 from .runs import FixedRows

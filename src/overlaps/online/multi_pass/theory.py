@@ -31,9 +31,8 @@ from ...compiled.functions import kept
 from ...interface.checks import steps
 from ...problem.start import Start
 from ...problem.statement import Problem
-from ...trajectory.budget import Budget
 from ...trajectory.dataset import Trajectory, assemble
-from ...trajectory.refinement import Goal, Stated, refined
+from ...trajectory.refinement import Budget, Goal, Stated, refined
 from ..exact_mean import check_finished, rounding
 from ..long_stretches import constant_pull, drift
 from ..recording import Stops

@@ -12,7 +12,7 @@ import overlaps as ov
 from ..controls import inner
 from ..estimates import Estimate
 from ..ledger import Patch
-from . import deep_claims, gradient_claims, lemma_claims, printed, recall_claims, score_claims, setups, spread_claims
+from . import deep_claims, gradient_claims, lemma_claims, printed, score_claims, setups, spread_claims
 from .paper import PAPER
 
 
@@ -113,12 +113,12 @@ def learning_rate(patch: Patch) -> None:
 
 @PAPER.control("windows", "b larger by a half in F_l")
 def windows(patch: Patch) -> None:
-    patch(gradient_claims, "feature_errors", lambda right, *args: right(*args, factor=1.5))
+    patch(gradient_claims, "feature_errors", lambda right, *args: right(*args, factors=(1.5,)))
 
 
 @PAPER.control("lemma-3.3", "b for beta, which then holds")
 def lemma_3_3(patch: Patch) -> None:
-    patch(gradient_claims, "feature_errors", lambda right, *args, factor: right(*args))
+    patch(gradient_claims, "feature_errors", lambda right, *args, factors: right(*args, factors=(1.0, 1.0)))
 
 
 @PAPER.control("growth", "labels without their signs in the gradient")
@@ -138,7 +138,7 @@ def linear_similarity(patch: Patch) -> None:
 def recall_phases(patch: Patch) -> None:
     runs_anew(patch)
     patch(inner("giant_step.simulation"), "recalls", lambda right, F, sides: right(np.abs(F), sides))
-    patch(recall_claims, "setup1", lambda right, *args: setups.setup1.__wrapped__(*args))
+    patch(score_claims, "setup1", lambda right, *args: setups.setup1.__wrapped__(*args))
 
 
 @PAPER.control("recall-rotations", "gains without their sign")
@@ -147,7 +147,7 @@ def recall_rotations(patch: Patch) -> None:
         mean, error = right(data)
         return np.abs(mean), error
 
-    patch(recall_claims, "gain", wrong)
+    patch(score_claims, "gain", wrong)
 
 
 @PAPER.control("theorem-4.2-first-term", "scores of theory larger by a tenth")

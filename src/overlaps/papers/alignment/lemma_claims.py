@@ -37,12 +37,12 @@ def parts(kind: str, size: int, seed: int) -> dict[str, float]:
     G, beta = A + B + C, X.T @ y / (n * np.sqrt(N))
     seen, line = fresh @ G, fresh @ beta
     found = {"A": A, "B": B, "C": C, "G": G}
-    norms = {name: float(np.linalg.norm(x, 2)) for name, x in found.items()}
+    norms = {name: ov.giant_step.operator_norm(x) for name, x in found.items()}
     for k in (1, 2):
-        norms[f"power {k}"] = float(np.linalg.norm(seen**k - c1**k * np.outer(line**k, alpha**k), 2))
-    norms["inputs"] = float(np.linalg.norm(fresh, 2))
+        norms[f"power {k}"] = ov.giant_step.operator_norm(seen**k - c1**k * np.outer(line**k, alpha**k))
+    norms["inputs"] = ov.giant_step.operator_norm(fresh)
     norms["largest"] = float(np.abs(line).max() * np.sqrt(N))  # of b, which is of order one
-    norms["weights"] = float(np.linalg.norm((W.T @ W) ** 2, 2))
+    norms["weights"] = ov.giant_step.operator_norm((W.T @ W) ** 2)
     return norms
 
 

@@ -8,7 +8,10 @@ import numpy as np
 
 import overlaps as ov
 
+from ..controls import inner
 from . import printed
+from .gradient_claims import wave
+from .model import setting
 from .paper import PAPER
 
 MATRIX = np.array([[0.3, -1.2, 0.5], [0.7, 0.1, -0.4], [-0.6, 0.9, 1.1]])
@@ -90,3 +93,38 @@ def hermite_of_unit_variance() -> float:
 def centred_unit() -> float:
     """The first two Hermite coefficients of a centred ReLU unit, of which that of its mean is zero."""
     return float(ov.giant_step.hermite_coefficients(ov.giant_step.centred("relu"), 1).c.sum())
+
+
+# Numbers of independent routes: quadrature over Gaussian variables, in place of moments, and over points of a class.
+
+
+@PAPER.pin("theorem-H.5", "eq-79", "windows", number=0.127754212)
+def expansion_of_tanh() -> float:
+    c = ov.giant_step.hermite_coefficients("tanh", 7).c
+    return float(c @ [1.0, 1.0, 10.0, 10.0, 100.0, 100.0, 1000.0, 1000.0])
+
+
+@PAPER.pin("eq-79", "finite-order", number=0.661560654)
+def points_near_the_sphere() -> float:
+    """ξ/√(|ξ|² + d − r − 2) of two points, r = 2, d = 9."""
+    on_sphere = inner("giant_step.sphere").on_sphere
+    return float([1.0, 2.0] @ on_sphere(np.array([[0.3, -1.2], [0.8, 0.5]]), 9) @ [1.0, 2.0])
+
+
+@PAPER.pin("eq-72", number=0.456975)
+def moment_of_three() -> float:
+    """E x² y³ z."""
+    covariance = [[1.2, 0.3, -0.2], [0.3, 0.9, 0.4], [-0.2, 0.4, 1.1]]
+    return ov.giant_step.gaussian_moment([2, 3, 1], covariance, (0.3, -0.5, 0.7))
+
+
+@PAPER.pin("eq-79", "finite-order", number=2.979004787)
+def polynomials_of_third_order() -> float:
+    """Alignment, and elasticity, of tanh, and of a centred sine, which has a c_2."""
+    total, scores = 0.0, inner("giant_step.polynomials").polynomial_scores
+    at = [np.array([x]) for x in (1.3, 0.8, 0.6)]
+    for name in ("tanh", wave()):
+        task = setting("sphere", 256, exponent=0.1, rate=0.7, activation=name)
+        _, alignment, elasticity = scores(task, *at, 3, np.array([0.04]))
+        total += float(alignment[0] + elasticity[0])
+    return total

@@ -14,7 +14,7 @@ import xarray as xr
 
 import overlaps as ov
 
-from ..panels import finish, panels, titled
+from ..panels import finish, headroom, panels, titled
 from .curves import all_sets, joined, recall, score, spread, upper_axis
 from .model import EXPONENT, KINDS, NAMES, STEPS, Scale, setting
 from .paper import PAPER
@@ -62,6 +62,7 @@ def fig2(quick: bool) -> tuple[Figure, xr.Dataset]:
         found[name] = ((f"class_{symbol}", "point", "axis"), drawn, {"long_name": f"coordinates of {name}"})
         for one, part in zip(unseen, drawn, strict=True):
             ax.plot(*part.T, ".", ms=3, label=f"{symbol} = {one.value:g}")
+        headroom(ax, 0.35)
         finish(ax, f"unseen classes of setup {name[-1]}, Data 3", "along v", "across")
     data = xr.Dataset(found, attrs={"parameters": f"d = {size}, {points} samples; print shows a sketch"})
     return titled(figure, data.attrs["parameters"]), data

@@ -70,7 +70,7 @@ def rotations(kind: str, scale: Scale) -> xr.Dataset:
     v = task.direction
     beside = np.zeros(v.size)
     beside[:2] = np.sqrt(v @ v / 2) * np.array([1, -1])  # orthogonal to v, of its length
-    angles = np.radians(np.linspace(0, 90, 13 if scale == Scale.of(True, scale.step) else 31))
+    angles = np.radians(np.linspace(0, 90, 7 if scale == Scale.of(True, scale.step) else 31))
     curve = [ov.giant_step.UnseenClass(np.cos(t) * v + np.sin(t) * beside, value=t) for t in angles]
     unseen = ov.giant_step.rotated(v, scale.c, seed=2)
     return _scored(task, unseen, curve, scale, "c", seed=2)

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 import overlaps as ov
 
 from ..ledger import Measurement, Paper
-from ..panels import ERROR, TIME, finish, panels, titled
+from ..panels import ERROR, TIME, finish, headroom, panels, titled
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -163,8 +163,17 @@ def figure_overlaps(quick: bool, *, units: int = 3, rate: float = 0.1) -> tuple[
         ax.plot([], [], color="0.4", lw=0.6, label=f"a run, N = {size}")
         if name == "error":
             ax.axhline(plateau_height(units), color="0.35", ls="--", label="plateau for vanishing rate")
-            ax.set(yscale="log", ylim=(1e-14, None))  # below are errors of rounding
-        finish(ax, {"error": "error"}.get(name, f"overlaps {name}"), TIME, ERROR if name == "error" else name, ncols=2)
+            ax.set(yscale="log", ylim=(1e-14, 1e3))  # below are errors of rounding, above is the legend
+        else:
+            headroom(ax, 0.5)
+        finish(
+            ax,
+            {"error": "error"}.get(name, f"overlaps {name}"),
+            TIME,
+            ERROR if name == "error" else name,
+            ncols=2,
+            loc="upper right",
+        )
     words = f"K = M = {units}, rate {rate:g}, isotropic inputs; thick: equation of motion, thin: one run of training"
     titled(figure, words + "\nquick: a run at N = 100 instead of 1000" * quick)
     return figure, result.data.assign({f"{name}_run": run.data[name] for name in pairs})

@@ -120,9 +120,9 @@ def momentum_kernel(patch: Patch) -> None:
 def theorem_2(patch: Patch) -> None:
     def wrong(right, *args):
         found = right(*args)
-        return found._replace(limit=0.99 * found.limit)
+        return found._replace(error=0.99 * found.error)
 
-    patch(limit_claims, "scatter", wrong)
+    patch(limit_claims, "theory", wrong)
 
 
 @PAPER.control("theorem-4-conditions", "z larger by a tenth in (9)")

@@ -127,23 +127,29 @@ SIZES = {12: 40_000, 24: 40_000, 48: 16_000, 96: 8000}  # runs by samples: small
 LATER = (3, 6, 9, 12)  # steps
 
 
-class Scatter(NamedTuple):
-    """Training errors of loops by m, (runs, LATER) each; their theory (LATER,) and its error."""
+class Theory(NamedTuple):
+    """Training errors of the theory at LATER steps, and their error."""
 
-    errors: dict[int, Array]
-    limit: Array
+    error: Array
     accuracy: float
 
 
 @cache
-def scatter(activation: str, loss: str, quick: bool) -> Scatter:
-    """Runs at all SIZES, γ = 1: a quarter of them if `quick`, and else six times as many."""
+def theory(activation: str, loss: str) -> Theory:
+    """Mean-field theory, γ = 1."""
     task = problem(activation, loss, steps=LATER[-1])
-    theory = ov.solve(task, start(task, 12), accuracy=1e-3)
-    limit = theory.data["training_error"].sel(time=list(LATER)).values[0]
-    counts = {m: count // 4 if quick else 6 * count for m, count in SIZES.items()}
-    errors = {m: loops.train(task, start(task, m), count, seed=m).error[:, list(LATER)] for m, count in counts.items()}
-    return Scatter(errors, limit, theory.accuracy("training_error"))
+    solved = ov.solve(task, start(task, 12), accuracy=1e-3)
+    return Theory(solved.data["training_error"].sel(time=list(LATER)).values[0], solved.accuracy("training_error"))
+
+
+@cache
+def scatter(activation: str, loss: str, m: int, quick: bool) -> Array:
+    """Training errors of loops at m samples, (runs, LATER): a quarter of SIZES if `quick`, and else six times as many.
+
+    Runs that one claim has made serve the others.
+    """
+    task, count = problem(activation, loss, steps=LATER[-1]), SIZES[m] // 4 if quick else 6 * SIZES[m]
+    return loops.train(task, start(task, m), count, seed=m).error[:, list(LATER)]
 
 
 @PAPER.claim(
@@ -157,11 +163,10 @@ def theorem2(quick: bool) -> Measurement:
     """Powers of m in mean and spread of the training error at step 12, m = 12 to 96, γ = 1, 99 % intervals."""
     holds, notes, first, lowest = True, [], (0.0, 0.0), 0.0
     for pair in (("softplus", "square"), ("relu", "logistic")):
-        found = scatter(*pair, quick)
-        last = [errors[:, -1] for errors in found.errors.values()]
-        sizes, counts = np.array(list(found.errors), float), np.array([len(errors) for errors in last])
+        last = [scatter(*pair, m, quick)[:, -1] for m in SIZES]
+        sizes, counts = np.array(list(SIZES), float), np.array([len(errors) for errors in last])
         width = np.array([errors.std(ddof=1) for errors in last])
-        bias = np.array([errors.mean() for errors in last]) - found.limit[-1]
+        bias = np.array([errors.mean() for errors in last]) - theory(*pair).error[-1]
         mean = _power(sizes, bias, width / np.sqrt(counts))
         spread = _power(sizes, width, width / np.sqrt(2 * counts))
         # corrections of relative order 1/m bend the lines at m = 12
@@ -195,10 +200,9 @@ def negligible(quick: bool) -> Measurement:
     pairs = [(activation, loss) for activation in ACTIVATIONS for loss in LOSSES]
     largest, notes = (0.0, 0.0), []
     for pair in pairs[1:3] if quick else pairs:
-        found = scatter(*pair, quick)
-        runs = found.errors[m]
-        bias, width = m * (runs.mean(0) - found.limit), np.sqrt(m) * runs.std(0, ddof=1)
-        error = np.hypot(np.sqrt(m / len(runs)) * width, m * found.accuracy)
+        said, runs = theory(*pair), scatter(*pair, m, quick)
+        bias, width = m * (runs.mean(0) - said.error), np.sqrt(m) * runs.std(0, ddof=1)
+        error = np.hypot(np.sqrt(m / len(runs)) * width, m * said.accuracy)
         ratio, i = np.abs(bias) / width / np.sqrt(1000), int((np.abs(bias) / width).argmax())
         largest = max(largest, (float(ratio[i]), float((error / width)[i] / np.sqrt(1000))))
         notes.append(f"{' '.join(pair)} {bias[-1]:.3f} ± {error[-1]:.3f} ({width[-1] ** 2:.4f})")

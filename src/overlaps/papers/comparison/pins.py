@@ -65,3 +65,9 @@ def eq38() -> float:
 @PAPER.pin("proposition-1", number=-0.28857533)
 def eq21() -> float:
     return float(np.sum(printed.eq_21(*np.array([[[1.3], [0.4]], [[0.7], [-0.2]], [[0.5], [0.9]]]))))
+
+
+@PAPER.pin("momentum-kernel", number=-0.005340064)
+def momentum_of_all_steps() -> float:
+    """t (1 - s^(l-mu)) above the diagonal, in loops over steps."""
+    return float(np.sum(np.cos(np.arange(16.0)).reshape(4, 4) * printed.momentum(0.2, 0.7, 4)))

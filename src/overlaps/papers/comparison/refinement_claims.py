@@ -16,7 +16,7 @@ from scipy.stats import norm
 import overlaps as ov
 
 from ..estimates import variance_error
-from ..ledger import UNDECIDED, Measurement, told
+from ..ledger import POWER, UNDECIDED, Measurement, told
 from . import loops
 from .algorithm import Passes
 from .mean_field import Limit
@@ -144,7 +144,7 @@ def single_iteration(pair: tuple[str, str], m: int, runs: int) -> tuple[Array, A
     errors = np.concatenate(found, axis=1)
     squares = (errors - errors.mean(1, keepdims=True)) ** 2
     each = m * (2 * squares[0] - squares[1])[:, 1:]
-    brute = ov.sample(task, start(task, m), [1, 2], runs=3 * runs, seed=2, progress=False)
+    brute = ov.sample(task, start(task, m), [1, 2], runs=runs, seed=2, progress=False)
     exact, error = scaled_variance(brute.data["training_error"].values, m)
     ratio = each.mean(0) / exact
     return ratio, np.hypot(each.std(0, ddof=1) / np.sqrt(runs), ratio * error) / exact
@@ -153,24 +153,30 @@ def single_iteration(pair: tuple[str, str], m: int, runs: int) -> tuple[Array, A
 @PAPER.claim(
     "relu-remark",
     where="section 6.2, after figure 3",
-    statement="refined by a single iteration of Algorithm 1, 2 H(0) - H(1) is not accurate for the exact ReLU and is "
-    "for the soft one; the explanation that is offered, that ReLU does not allow continuation, is not borne out "
-    "(relu-continuation); steps 1 and 2, for a literal pass is ill-conditioned at later ones",
+    statement="refined by a single iteration of Algorithm 1, 2 H(0) - H(1) is not accurate for the exact ReLU, off by "
+    "a third, and is, to a tenth, for the soft one; the explanation that is offered, that ReLU does not allow "
+    "continuation, is not borne out (relu-continuation); steps 1 and 2, for a literal pass is ill-conditioned at later "
+    "ones",
     expected="holds",
 )
 def relu_remark(quick: bool) -> Measurement:
-    """m Var of the training error by 2 H(0) − H(1) of one pass over brute force, ReLU, step 1; and soft ReLU."""
-    m, runs, losses = (200, 1200, LOSSES[:1]) if quick else (1000, 16_000, LOSSES)
+    """m Var of the training error by 2 H(0) − H(1) of one pass over brute force, ReLU, step 1; and soft ReLU.
+
+    Accurate is what is not off by more than a tenth, at level 1e-3: one pass is not exact for soft ReLU (iterations).
+    """
+    m, runs, losses = (200, 3000, LOSSES[:1]) if quick else (1000, 20_000, LOSSES)
     found = {name: [single_iteration((name, loss), m, runs) for loss in losses] for name in ("relu", "softplus")}
     bound = float(norm.isf(LEVEL / (4 * len(losses))))
-    (exact, soft), notes = ([max(float(np.max(np.abs(r - 1) / e)) for r, e in each) for each in found.values()], [])
+    off = [max(float(np.max((np.abs(r - 1) - POWER) / e)) for r, e in each) for each in found.values()]
+    exact, soft = (most > bound for most in off)
+    notes = []
     for name, each in found.items():
         listed = "; ".join(", ".join(f"{x:.2f} ± {s:.2f}" for x, s in zip(r, e, strict=True)) for r, e in each)
         notes.append(f"{name} {listed}")
     ratio, error = (float(x[0]) for x in found["relu"][0])
     # soft ReLU says something if it would show what ReLU has
-    shows = abs(ratio - 1) > bound * max(float(e[0]) for _, e in found["softplus"])
-    judged = "fails" if exact < bound else UNDECIDED if not shows else "holds" if soft < bound else "fails"
+    shows = abs(ratio - 1) - POWER > bound * max(float(e[0]) for _, e in found["softplus"])
+    judged = "fails" if not exact else UNDECIDED if not shows else "fails" if soft else "holds"
     note = f"at steps 1 and 2, {', '.join(losses)} loss: {'; '.join(notes)}; m = {m}, {bound:.1f} errors at level .001"
     return Measurement(judged, ratio, error, note)
 
@@ -222,7 +228,7 @@ def iterations(quick: bool) -> Measurement:
 )
 def fluctuations(quick: bool) -> Measurement:
     """m Var of training error and |θ|², and m bias of the error, over those of training, soft ReLU, last step."""
-    steps, m, runs = (2, 192, 20_000) if quick else (6, 400, 40_000)
+    steps, m, runs = (2, 128, 20_000) if quick else (6, 400, 40_000)
     found, notes, holds, once_holds = [], [], True, True
     for loss in LOSSES[:1] if quick else LOSSES:
         task = problem("softplus", loss, steps=steps)

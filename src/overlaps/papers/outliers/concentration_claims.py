@@ -358,5 +358,5 @@ def path(variance: float) -> Array:
     m = np.stack([MU, -MU, NU, -NU], axis=1)
     Q = PERP + np.outer(MU, MU) + np.outer(NU, NU)
     begin = ov.Start.from_overlaps(problem, Q=Q, m=m, student_readout=V)
-    run = ov.solve(problem, begin, np.linspace(0, 8, 11)).data
+    run = ov.solve(problem, begin, np.linspace(0, 8, 11), accuracy=1e-4).data  # distances are .02 and more
     return np.concatenate([run["v"].values[0], run["m"].values[0].reshape(11, -1)], axis=1)

@@ -120,3 +120,63 @@ def softmax_minimum() -> float:
     """Of the energy for unequal means and weights, which a minimiser that knows of the energy alone finds too."""
     gram = [[1.0, 0.1, 0.2], [0.1, 1.2, 0.0], [0.2, 0.0, 0.9]]
     return float(np.sum(SHAPE[:3, :3] * ov.laws.softmax_fixed_point(gram, WEIGHTS, 0.05)).round(6))
+
+
+# Numbers of an independent route: matrices averaged over all four coordinates of the inputs, by 24 nodes for each.
+
+
+def fine_nodes() -> printed.Nodes:
+    """A rule for three classes at λ = 1.7, converged to seven digits."""
+    return printed.nodes(X @ MEANS.T, X @ X.T, WEIGHTS, 1.7, points=20)
+
+
+@PAPER.pin("lemmas-3.1-3.3", number=0.021436468)
+def hessian_off_the_diagonal() -> float:
+    return float(np.sum(SHAPE * printed.printed31(fine_nodes(), X, MEANS, 1.7, 0, 2)))
+
+
+@PAPER.pin("lemmas-3.1-3.3", number=-0.0030023795)
+def hessian_on_the_diagonal() -> float:
+    return float(np.sum(SHAPE * printed.lemma32(fine_nodes(), X, MEANS, 1.7, 2)))
+
+
+@PAPER.pin("lemmas-3.1-3.3", number=0.023152053)
+def gradient_matrix() -> float:
+    return float(np.sum(SHAPE * printed.lemma33(fine_nodes(), X, MEANS, 1.7, 0, 2)))
+
+
+@PAPER.pin("proposition-5.18", number=-2.8493097)
+def units_of_all_signs() -> float:
+    """Velocities of three units of which some see a mean from behind, in loops over units, for both signs."""
+    v, mu, nu = np.array([[0.5, 0.3, -0.2], [0.9, -0.4, 0.1], [-0.6, 0.5, 0.8]])
+    found = (printed.proposition518(v, mu, nu, 0.3, sign).values() for sign in (-1.0, 1.0))
+    return float(sum(x @ [1.0, 2.0, 3.0] for each in found for x in each))
+
+
+# Numbers of an independent route: the flow in plain variables, stopped where an overlap comes to zero, and gone on with
+# that overlap at rest; three do by time 12.
+UNITS = [1.0, 0.8, -0.9], [0.4, -0.3, 0.2], [0.2, 0.3, -0.5]
+
+
+@PAPER.pin("fixed-point", "beta-transition", number=-2.752151692)
+def flow_of_units() -> float:
+    """Before any overlap is zero."""
+    return float(np.concatenate([x[-1] for x in ov.laws.xor_flow(*UNITS, 0.05, [1.0])]) @ np.arange(1.0, 10.0))
+
+
+@PAPER.pin("fixed-point", "beta-transition", number=-9.297311444)
+def flow_of_landed_units() -> float:
+    """After three are."""
+    return float(np.concatenate([x[-1] for x in ov.laws.xor_flow(*UNITS, 0.05, [12.0])]) @ np.arange(1.0, 10.0))
+
+
+@PAPER.pin("fixed-point", number=0.0)
+def norm_beyond_the_transition() -> float:
+    return ov.laws.xor_norm(0.2)
+
+
+@PAPER.pin("hidden-classes", number=2.0)
+def classes_of_one_or_two_units() -> float:
+    """One unit finds one class, and two units find two, or one, one time in four: 1 + (3/4 · 2 − 1/4 · 2)."""
+    one, two = (ov.laws.hidden_classes(units) for units in (1, 2))
+    return float(one @ [1.0, 2.0, 3.0, 4.0] + two @ [-2.0, 2.0, 3.0, 4.0])

@@ -192,6 +192,7 @@ def fig15(quick: bool, *, exponent: float = 1.0, rate: float = RATE) -> tuple[Fi
     ax.plot([], [], color="0.4", ls=":", lw=1.6, label="law for N → ∞")
     ax.plot([], [], color="0.4", ls="--", lw=1, label="after long training, (88)")
     beside = {"loc": "center left", "bbox_to_anchor": (1.02, 0.5)}  # curves and floors take all of the axes
+    figure.set_figwidth(9)
     log_log(ax, "4 runs" if quick else "300 runs, after time 1000 the ratio of 30", **beside)
     words = f"a random basis, N = L = 256, β = {exponent:g}, η = {rate:g}, σ = 0.01"
     titled(figure, words + "\nquick: 4 runs instead of 300, to time 100 instead of 10000" * quick)

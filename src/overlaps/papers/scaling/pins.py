@@ -323,3 +323,9 @@ def inputs_of_other_variance() -> float:
 def floor_at_a_rate() -> float:
     """κ with Σ φ ω/(ω + κ) = .4, and with the noise that the unread inputs of variance 1.5 are at rate .3."""
     return ov.laws.random_basis_floor(ov.Spectrum([3.0, 1.0, 0.5]), 0.4, rate=0.3, distance=1.3)
+
+
+@PAPER.pin("escape-time", "escape-drawn", number=685.66328)
+def eq15_of_other_lengths() -> float:
+    """T of neither one, M = 4, and D apart from both, by hand."""
+    return printed.eq15(4, 0.1, (1.3, 0.2), (1.6, 0.35))

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 import overlaps as ov
 
-from ..panels import ERROR, TIME, finish, panels, titled
+from ..panels import ERROR, TIME, finish, headroom, panels, titled
 from .model import committee
 from .paper import PAPER
 
@@ -80,9 +80,10 @@ def figure1(quick: bool, *, exponent: float = 1.0, rate: float = 0.1) -> tuple[F
         ax.plot(times, curves[-1], color=f"C{i}", label=f"L = {levels}, equation of motion")
         if not quick:
             runs.append(ov.train(problem, start, times, runs=2, seed=1, progress=False).data["error"].values)
-            ax.plot(times, runs[-1].T, color=f"C{i}", ls=":", lw=0.9)
+            for run in runs[-1]:  # dotted on their curve, from which they hardly differ
+                ax.plot(times, run, color="k", ls=":", lw=1.1, zorder=3)
     if runs:
-        ax.plot([], [], color="0.4", ls=":", lw=0.9, label="runs of SGD, two for each L")
+        ax.plot([], [], color="k", ls=":", lw=1.1, label="runs of SGD, two for each L")
     ax.set_yscale("log")
     finish(ax, "erf students", TIME, ERROR)
     words = f"K = M = 2, η = {rate:g}, β = {exponent:g}, σ = 0.01, N = 1024"
@@ -141,7 +142,8 @@ def _draw_plateau(ax: Axes, t: Array, values: Array, heights: Array, mean: float
         [], [], color="k", ls="--", lw=0.8, label="height of the plateau" if symmetric else "heights of the plateau"
     )
     ax.plot([], [], color="0.5", ls=":", lw=1.2, label="with averaged teacher rows")
-    ax.legend(fontsize="x-small", loc="center right")
+    headroom(ax, 0.6)
+    ax.legend(fontsize="x-small", loc="upper right")
     ax.set_xlabel(TIME)
     inset = ax.inset_axes((0.12, 0.56, 0.34, 0.38))  # where no curve goes
     shown = (t >= window[0]) & (t <= window[1])

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 import overlaps as ov
 
 from ..estimates import mean_error
-from ..panels import finish, panels, titled
+from ..panels import finish, headroom, panels, titled
 from .lemma_claims import FUNCTIONS
 from .model import NAMES
 from .paper import PAPER
@@ -107,6 +107,7 @@ def figS1(quick: bool) -> tuple[Figure, xr.Dataset]:
             draw_means(ax, "normal", drawn["normal"][f], exact[0, j], samples, color="0.5")
             draw_means(ax, mixture, drawn[mixture][f], exact[i, j], samples, color="C3")
             shown = NAMES.get(f, f)
+            headroom(ax, 0.25)
             finish(ax, f"{shown}, mixture: {mixture}", f"mean of {shown}(x) over {samples} samples", "density")
     note = f"{repeats:,} means of {samples:,} samples; lines: N(a, (c − a²)/n)"
     if quick:

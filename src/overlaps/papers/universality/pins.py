@@ -79,3 +79,17 @@ def solve() -> float:
     overlaps = (found.data[name].values.ravel() for name in ("Q", "R", "v", "error"))
     numbers = np.concatenate([*overlaps, at.r.sum(2).ravel(), at.sigma.mean(2).ravel(), at.rho])
     return float(np.cos(np.arange(numbers.size)) @ numbers)
+
+
+@PAPER.pin("eqs-S41-S48", "eq-26", number=0.31514004)
+def pair_with_means() -> float:
+    """E max(x, 0) max(y, 0), against the closed form of the mean over y, integrated over x."""
+    x, y, weights = printed.pair(np.array([[0.8, 0.3], [0.3, 1.7]]), (0.4, -0.3))
+    return float(weights @ (np.maximum(x, 0) * np.maximum(y, 0)))
+
+
+@PAPER.pin("eqs-S41-S48", "eq-26", number=0.031779375)
+def pair_far_from_zero() -> float:
+    """The same with means that are many standard deviations from where the functions have kinks."""
+    x, y, weights = printed.pair(np.array([[0.8, 0.3], [0.3, 1.7]]), (6.0, -3.0))
+    return float(weights @ (np.maximum(x, 0) * np.maximum(y, 0)))

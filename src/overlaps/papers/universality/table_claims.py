@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.stats import spearmanr
 
 import overlaps as ov
 
 from ..estimates import mean, mean_error, power
 from ..ledger import UNDECIDED, Measurement, verdict
 from . import printed
-from .mixture_claims import ACTIVATIONS, Ground, row, scale
+from .mixture_claims import ACTIVATIONS, Ground, row
 from .model import RATE, SIZE, STEPS, VARIABLES, listed, start
 from .paper import PAPER
 
@@ -42,51 +41,20 @@ def eq_18(quick: bool) -> Measurement:
     literal = np.array([printed.eq_18(v, other) for other in others])
     mean = np.array([np.sqrt(np.mean((v - other) ** 2)) for other in others])
     wrong, right = power(h, np.abs(literal))[0], power(h, mean)[0]
-    run = Ground("erf", size, 20.0).distance(None, runs=4)
+    ground = Ground("erf", size, 20.0)
+    made = ground.train(None, runs=4)
+    run = ov.tlog_rmse(ground.theory, made, VARIABLES)
+    # and that of the library, by which the other claims measure, is this one: mean over entries and runs
+    apart = ((made.data[name] - ground.theory.data[name].isel(run=0)).isel(time=slice(1, None)) for name in VARIABLES)
+    own = [float(np.sqrt((each**2).mean("time")).mean()) for each in apart]
+    same = bool(np.allclose(own, row(run.rmse), rtol=1e-9))
     note = (
         f"power as printed, corrected {right:.3f}; {abs(literal[-1]):.4f} and {mean[-1]:.5f} at h = .01; for SGD on "
         f"the normal latent the root is imaginary at {listed(100 * row(run.imaginary), 0)} % of the times and its real "
         f"part is {listed(row(run.printed))} where M is {listed(row(run.rmse))}, Q, R, v"
     )
-    return Measurement(verdict(abs(wrong - 1), abs(right - 1), 0.05), wrong, abs(right - 1), note)
-
-
-@PAPER.claim(
-    "tables-alpha",
-    where="tables I and II, appendix F",
-    statement="M of standardised mixtures depends neither on alpha (tables I, II) nor on m; corrected: if a label is "
-    "drawn for each coordinate",
-    expected="holds corrected",
-)
-def tables_alpha(quick: bool) -> Measurement:
-    """M of Q, R, v at α = 9, m = 2 and 8, less that of the normal latent, in standard errors of the difference."""
-    (size, time), runs = scale(quick), 8
-    largest, ratio, notes = 0.0, 0.0, []
-    for activation in ACTIVATIONS[:1] if quick else ACTIVATIONS:
-        ground = Ground(activation, size, time)
-        normal = ground.distance(None, runs)
-        notes.append(f"{activation}, normal latent {listed(row(normal.rmse), 4)}")
-        for m in (2, 8):
-            found = ground.distance(
-                ov.LatentMixture(m, 9.0, label="coordinate", standardise="population"), runs, seed=m
-            )
-            z = (row(found.rmse) - row(normal.rmse)) / np.hypot(row(found.standard_error), row(normal.standard_error))
-            largest = max(largest, float(np.abs(z).max()))
-            notes.append(f"m = {m} {listed(row(found.rmse), 4)}")
-        one = ground.distance(ov.LatentMixture(2, 9.0, standardise="population"), runs=2)
-        ratio = max(ratio, float((row(one.rmse) / row(normal.rmse)).max()))
-        notes.append(f"m = 2, one label per sample {listed(row(one.rmse), 4)}")
-    trends = []
-    for activation in ACTIVATIONS:
-        rows = np.concatenate([values.reshape(10, -1) for values in printed.table(activation).values()], axis=1)
-        trends.append(float(np.asarray(spearmanr(np.arange(10), rows.mean(1)))[1]))
-    # Student's t of two times eight runs is beyond 5 once in 5000; there are at most twelve
-    judged = "fails" if largest > 5 else "holds" if ratio < 1.5 else "holds corrected"
-    note = (
-        f"largest; M of Q, R, v: {', '.join(notes)}; N = {size}; chance of as large a trend of the printed means with "
-        f"alpha {listed(trends, 2)} (tables II, I)"
-    )
-    return Measurement(judged, largest, 1.0, note)
+    judged = verdict(abs(wrong - 1), abs(right - 1), 0.05) if same else "fails"
+    return Measurement(judged, wrong, abs(right - 1), note)
 
 
 @PAPER.claim(
