@@ -5,8 +5,11 @@ becomes z + ηαX with X = x·g of `overlaps.giant_step.neurons`, jointly Gaussi
 
     alignment  = N E_{w, α} ( E_x g(z + ηαX) )²        elasticity = N E ( g(z + ηαX) − g(z) )²
 
-Of m given points the mean is over pairs of different ones, (m E(E g)² − E g²)/(m − 1) with their own mean and
-covariance.
+Of m given points the mean is over pairs of different ones. (E_x g)² with their own mean and covariance has each point
+with itself as well, but only as far as the mean of the points sees it, by the linear part of g. With h = E_x g as a
+function of the mean of the field, and σ its deviation over the points, pairs of different ones have
+
+    E [ h² − σ² h′²/(m − 1) ]        for m of order one or more, as sizes grow.
 
 Two simpler forms are kept for comparison. In *resummed* all neurons have the same factor κ = c_1 and E g'², and no χ,
 which needs training fields of mean zero and variance one (|m|² ≪ d, v = 1). *Polynomial*, the paper's, is in
@@ -201,20 +204,23 @@ class _Average:
         sd = np.sqrt(np.maximum(at.zz + 2 * shift * at.zX + shift**2 * at.XX, 0))
         widest = float(sd.max())
 
-        def averaged(*of: Callable[[Array], Array]) -> Array:
+        def averaged(z: Array) -> Array:
             if widest > WIDE:  # many nodes for each would be needed
-                return g.expectation(float(np.abs(mean).max()), widest, *of)(mean, np.arcsinh(sd))
-            return g.mean(mean, sd, *of)
+                return g.expectation(float(np.abs(z).max()), widest)(z, np.arcsinh(sd))
+            return g.mean(z, sd)
 
-        after = float(heads[:, 0] @ averaged() ** 2 @ at.weights)
-        squares = float(heads[:, 0] @ averaged(np.square) @ at.weights) if self.points else 0.0
         first = np.sqrt(at.zz)
-        before = float(at.weights @ g.mean(at.z, first) ** 2)
-        if self.points:
-            m = self.points
-            at_first = float(at.weights @ g.mean(at.z, first, np.square))
-            after, before = (m * after - squares) / (m - 1), (m * before - at_first) / (m - 1)
-        return N * after, N * self._moved(size), N * before
+        after = heads[:, 0] @ (averaged(mean) ** 2 - self._beyond_pairs(averaged, mean, sd)) @ at.weights
+        before = at.weights @ (g.mean(at.z, first) ** 2 - self._beyond_pairs(lambda z: g.mean(z, first), at.z, first))
+        return N * float(after), N * self._moved(size), N * float(before)
+
+    def _beyond_pairs(self, averaged: Callable[[Array], Array], z: Array, sd: Array) -> Array | float:
+        """What the square of a mean over given points has beyond pairs of different ones: (σ h′)²/(m − 1)."""
+        if not self.points:
+            return 0.0
+        step = 0.1 * sd
+        far, near, nearer, farther = (averaged(z + k * step) for k in (-2, -1, 1, 2))
+        return ((far - 8 * near + 8 * nearer - farther) / 1.2) ** 2 / (self.points - 1)
 
     def _moved(self, size: float) -> float:
         """E (g(z + ηαX) − g(z))²: given X the shift is Gaussian of deviation t = size |X| and independent of z."""
