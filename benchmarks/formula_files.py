@@ -92,7 +92,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     "laws.levels": ("linear_laws", "plateau_laws", "asymptote_laws"),
     "laws.linear": ("linear_laws",),
     "laws.plateaus": ("plateau_laws", "asymptote_laws"),
-    "laws.powerlaw": ("linear_laws",),
+    "laws.powerlaw": (
+        "power_laws",
+        "linear_laws",
+    ),
     "laws.ridge": ("ridge",),
     "laws.secular": ("linear_laws",),
     "laws.softmax": ("softmax_laws",),

@@ -42,7 +42,11 @@ def test_corrections_in_place_of_the_printed_formulas_hold_as_printed(monkeypatc
     }
     for name, right in corrected.items():
         monkeypatch.setattr(printed, name, right)
-    monkeypatch.setattr(gradient_claims, "feature_errors", lambda *args, factor: features(*args))
+
+    def as_corrected(*args: Any, factors: tuple[float, ...] = (1.0,)) -> np.ndarray:
+        return features(*args, factors=(1.0,) * len(factors))
+
+    monkeypatch.setattr(gradient_claims, "feature_errors", as_corrected)
     claims = ("theorem-H.5", "eq-49", "theorem-H.10", "eqs-69-70", "eq-71", "eq-72", "unseen-generator", "rotations")
     for name in (*claims, "lemma-3.3"):
         assert judged(name) == "holds", name
@@ -53,7 +57,7 @@ def test_claims_notice_features_of_another_order(monkeypatch: pytest.MonkeyPatch
     for low, high in ((-0.2, -0.2), (0.1, 0.1)):
 
         def errors(task: Any, orders: Any, seed: int, low: float = low, high: float = high) -> np.ndarray:
-            return (1 + 0.01 * (seed % 3)) * float(task.count[0]) ** np.array([low, high])
+            return (1 + 0.01 * (seed % 3)) * float(task.count[0]) ** np.array([[low, high]])
 
         monkeypatch.setattr(gradient_claims, "feature_errors", errors)
         assert judged("windows") == "fails"

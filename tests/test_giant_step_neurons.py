@@ -6,12 +6,14 @@ size allows (relative 3/d).
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import overlaps as ov
 from gaussian import hermite
-from overlaps.giant_step import GiantStepSetting, TrainingSet, UnseenClass
+from overlaps.giant_step import GiantStepSetting, TrainingSet, TwoClasses, UnseenClass, solve
 from overlaps.giant_step.neurons import Neurons, neurons
 from overlaps.giant_step.prediction import FINE, _Average
 
@@ -162,3 +164,20 @@ def test_the_law_given_the_projection_of_a_neuron() -> None:
             # neurons share their n samples, which leave some .5 % of it open: five times that
             error = 5 * values.std() / 20 + 0.025 * abs(values.mean())
             assert abs(values.mean() - getattr(law, name)[node]) < error, (name, along)
+
+
+@pytest.mark.parametrize("m", [12, 40])
+@pytest.mark.parametrize("length", [0.5, 80.0])
+def test_alignment_of_given_points_before_the_step_is_that_of_their_pairs(length: float, m: int) -> None:
+    """Of error functions it is an arc sine for every two points; of weak classes and of strong ones, at large sizes."""
+    d = 2000
+    setting = GiantStepSetting(TwoClasses(), ov.GiantStep(0.2, 0.1), size=d, activation="erf")
+    far = length * setting.direction / np.linalg.norm(setting.direction)
+    points = np.random.default_rng(4).standard_normal((m, d)) + far
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that the covariance of so few points has few directions
+        found = solve(setting, [UnseenClass.from_points(points)]).mean("alignment_before")[0] / d
+    K = points @ points.T / d
+    pairs = 2 / np.pi * np.arcsin(K / np.sqrt(np.outer(1 + np.diag(K), 1 + np.diag(K))))
+    # points with themselves would add .008 to .06; what sizes leave is of relative order 1/d
+    assert found == pytest.approx((pairs.sum() - np.trace(pairs)) / (m * (m - 1)), abs=4e-4 if length > 1 else 1e-4)

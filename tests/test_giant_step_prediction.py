@@ -280,23 +280,6 @@ def test_alignment_before_the_step_is_exact_for_any_covariance() -> None:
     assert found == pytest.approx(series, rel=0.1 / d)
 
 
-@pytest.mark.parametrize("m", [12, 40])
-@pytest.mark.parametrize("length", [0.5, 80.0])
-def test_alignment_of_given_points_before_the_step_is_that_of_their_pairs(length: float, m: int) -> None:
-    """Of error functions it is an arc sine for every two points; of weak classes and of strong ones, at large sizes."""
-    d = 2000
-    setting = GiantStepSetting(TwoClasses(), ov.GiantStep(0.2, 0.1), size=d, activation="erf")
-    far = length * setting.direction / np.linalg.norm(setting.direction)
-    points = np.random.default_rng(4).standard_normal((m, d)) + far
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that the covariance of so few points has few directions
-        found = solve(setting, [UnseenClass.from_points(points)]).mean("alignment_before")[0] / d
-    K = points @ points.T / d
-    pairs = 2 / np.pi * np.arcsin(K / np.sqrt(np.outer(1 + np.diag(K), 1 + np.diag(K))))
-    # points with themselves would add .008 to .06; what sizes leave is of relative order 1/d
-    assert found == pytest.approx((pairs.sum() - np.trace(pairs)) / (m * (m - 1)), abs=4e-4 if length > 1 else 1e-4)
-
-
 def test_default_is_the_better_form() -> None:
     setting = GiantStepSetting(TwoClasses(), ov.GiantStep(), size=64)
     found = solve(setting, scaled(setting.direction, [0.5]))

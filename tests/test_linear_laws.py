@@ -9,11 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.linalg import eigh, expm
-from scipy.special import roots_jacobi, zeta
+from scipy.special import zeta
 
 import overlaps as ov
 from overlaps import laws
-from overlaps.laws import powerlaw
 from overlaps.laws.secular import roots
 
 DATA = Path(__file__).parent / "data"
@@ -308,15 +307,6 @@ def test_integral_form_is_a_finite_number_at_any_time(beta: float) -> None:
     bound = top / (2 * L) * (zeta(1 + beta) - 1 / beta + 1 / (2 * L ** (1 + beta)))
     # the largest deviation is at time zero, and bounded (the tail of ζ beyond L is dropped in the bound)
     assert 0 < 0.5 - mine[0] < bound * 1.01
-
-
-@pytest.mark.parametrize("s", [0.2, 1.0, 2.5])
-def test_incomplete_gamma_of_small_arguments(s: float) -> None:
-    """x^-s γ(s, x) − 1/s = ∫ u^(s−1) (e^(−xu) − 1) du from zero to one, to the last digits."""
-    nodes, weights = roots_jacobi(20, 0.0, s - 1)
-    x = np.array([1e-12, 1e-5, 3e-4, 9.9e-4])
-    exact = np.expm1(-np.multiply.outer(x, (nodes + 1) / 2)) @ weights / 2**s
-    np.testing.assert_allclose(powerlaw._lower(s, x), exact, rtol=3e-13)
 
 
 def test_integral_by_quadrature() -> None:

@@ -175,7 +175,7 @@ def _at_kinks(kinks, j, choice, h):  # pragma: no cover - compiled
     return combinations
 
 
-class Line(NamedTuple):
+class CoordinateLine(NamedTuple):
     """A joint function along coordinate j: number `which` of them, at fields h of which the first `moving` follow.
 
     These are base + X[:, j] x at the place x; later ones stay where they are put. Fields are (d,), X is (d, r).
@@ -321,7 +321,7 @@ def _all_cuts(margin, X, mean, kinks, K, label, v, u, radius, nodes):  # pragma:
             for which in range(functions):
                 h[:] = base
                 _at_kinks(kinks, j, choice, h)
-                n = _joint_cuts(margin, Line(which, X, base, j, moving, h, K, label, v, u), end, cuts, n)
+                n = _joint_cuts(margin, CoordinateLine(which, X, base, j, moving, h, K, label, v, u), end, cuts, n)
         for m in range(n):
             cuts[m] = min(end, max(-end, cuts[m]))
         cuts[n] = -end
