@@ -365,8 +365,8 @@ def once(
         assert time.monotonic() < deadline, f"{job.name}: processes are left after {killed}: {left}"
         time.sleep(0.05)
     code, now = process.returncode, job.kept(folder)
-    if killed == "interrupt" and told.startswith("Fatal Python error: init_"):
-        code = -2  # Python itself had not begun
+    if killed == "interrupt" and code == 1 and "KeyboardInterrupt" in told and "main()" not in told:
+        code = -2  # in Python's own beginning, or an import before that of the command
     lost = [name for name, content in before.items() if now.get(name) != content]
     assert not lost, f"{job.name}: lost or written again after {killed}: {lost}"
     expected = {

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -163,7 +164,8 @@ def test_a_worker_whose_parent_has_gone_already(monkeypatch: pytest.MonkeyPatch)
 def test_interrupts_that_python_makes_something_else_of(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture
 ) -> None:
-    """In a destructor it tells of them and goes on, and where a class is made they become a RuntimeError."""
+    """In a destructor it tells of them and goes on, where a class is made they become a RuntimeError, and some code
+    passes over all errors."""
 
     class Ends:
         def __init__(self, error: BaseException) -> None:
@@ -177,6 +179,14 @@ def test_interrupts_that_python_makes_something_else_of(
         time.sleep(SECONDS)
         return {}
 
+    def passes_over() -> dict[str, object]:
+        with suppress(BaseException):
+            signal.raise_signal(signal.SIGINT)
+        with suppress(BaseException):
+            time.sleep(SECONDS)  # it is sent again
+        time.sleep(SECONDS)  # and again
+        return {}
+
     def in_a_class() -> None:
         raise RuntimeError("Error calling __set_name__") from KeyboardInterrupt()
 
@@ -185,9 +195,12 @@ def test_interrupts_that_python_makes_something_else_of(
     with pytest.raises(KeyboardInterrupt, match="all is kept"), processes.keeping(lambda: "all is kept"):
         in_a_class()
     hook = sys.unraisablehook
-    monkeypatch.setattr(papers, "papers", work)
-    code, _, told = command(monkeypatch, capsys, "papers")
-    assert code == 130 and told.startswith("overlaps: interrupted; ") and sys.unraisablehook is hook
+    for lost in (work, passes_over):
+        monkeypatch.setattr(papers, "papers", lost)
+        began = time.monotonic()
+        code, _, told = command(monkeypatch, capsys, "papers")
+        assert code == 130 and told.startswith("overlaps: interrupted; ") and time.monotonic() - began < SECONDS
+        assert sys.unraisablehook is hook and signal.getsignal(signal.SIGINT) is signal.default_int_handler
     told_of: list[object] = []
     monkeypatch.setattr(sys, "unraisablehook", lambda trouble: told_of.append(trouble.exc_type))
     with processes.no_interrupt_lost():

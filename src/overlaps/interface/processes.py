@@ -140,25 +140,48 @@ def is_interrupt(error: BaseException | None) -> bool:
 
 @contextmanager
 def no_interrupt_lost() -> Iterator[None]:
-    """Send a `KeyboardInterrupt` again that was raised where Python only tells of it, as in a destructor."""
+    """Send Ctrl-C again that comes to nothing: what is raised for it is forgotten before the end.
+
+    Python only tells of it in a destructor, and code that passes over all errors passes over it too, as modules made
+    by Cython do while they are loaded.
+    """
+    ended = False
 
     def again() -> None:
         time.sleep(RAISED_AGAIN)
-        if sys.unraisablehook is not hear:  # the end has come by itself
+        if ended:  # by itself
             return
         if hasattr(signal, "pthread_kill"):
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)  # wakes it where it waits
         else:
             _thread.interrupt_main()
 
-    def hear(trouble: Any) -> None:
-        if issubclass(trouble.exc_type, KeyboardInterrupt):
+    def lost() -> None:
+        if not ended:
             _thread.start_new_thread(again, ())  # here it would be lost again
-        else:
-            before(trouble)
 
+    class Pressed(KeyboardInterrupt):
+        def __del__(self) -> None:
+            lost()
+
+    def press(number: int, frame: Any) -> None:
+        raise Pressed
+
+    def hear(trouble: Any) -> None:
+        if not issubclass(trouble.exc_type, KeyboardInterrupt):
+            before(trouble)
+        elif not issubclass(trouble.exc_type, Pressed):
+            lost()
+
+    handled = threading.current_thread() is threading.main_thread()
+    handled = handled and signal.getsignal(signal.SIGINT) is signal.default_int_handler  # and is not ignored
     before, sys.unraisablehook = sys.unraisablehook, hear
+    if handled:
+        signal.signal(signal.SIGINT, press)
     try:
         yield
     finally:
+        ended = True
+        if handled:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
         sys.unraisablehook = before
