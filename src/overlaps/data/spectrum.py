@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Protocol
 
 import numpy as np
@@ -144,11 +145,11 @@ class Spectrum(_Levels):
 class Isotropic(_Levels):
     """One level: every eigenvalue is one."""
 
-    @property
+    @cached_property
     def eigenvalues(self) -> tuple[float, ...]:
         return (1.0,)
 
-    @property
+    @cached_property
     def fractions(self) -> tuple[float, ...]:
         return (1.0,)
 
@@ -164,12 +165,12 @@ class PowerLaw(_Levels):
         object.__setattr__(self, "levels", whole("levels", self.levels, least=1, most=10**7))
         object.__setattr__(self, "exponent", number("exponent", self.exponent, above=-1))
 
-    @property
+    @cached_property
     def eigenvalues(self) -> tuple[float, ...]:
         raw = np.arange(1, self.levels + 1, dtype=float) ** -(1 + self.exponent)
         return tuple((raw * (self.levels / raw.sum())).tolist())
 
-    @property
+    @cached_property
     def fractions(self) -> tuple[float, ...]:
         return (1 / self.levels,) * self.levels
 

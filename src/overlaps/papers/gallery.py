@@ -220,8 +220,8 @@ def _costs(folder: Path) -> Iterator[str]:
     for sizes, seconds in total.items():
         yield f"| all of them | {sizes} | {seconds:.1f} |"
     yield ""
-    yield "Seconds are of the clock, on machines that may have done other work; runs that figures of a paper share count for"
-    yield "the first of them."
+    yield "Runs that figures of a paper share count for the first of them. Seconds are of the clock, where the"
+    yield "machine may have done other work."
 
 
 def _sizes(figure: PaperFigure, record: dict[str, object]) -> str:
