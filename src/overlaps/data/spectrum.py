@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,20 +28,11 @@ RANGE_ENDS = 40  # ranks tried as ends of a range, evenly spaced in log rank
 RANKS = 500  # ranks that a fit uses, evenly spaced in log rank where there are more
 
 
-class _HasLevels(Protocol):
-    @property
-    def eigenvalues(self) -> Sequence[float] | NDArray[np.float64]: ...
-    @property
-    def fractions(self) -> Sequence[float] | NDArray[np.float64] | None: ...
-    @property
-    def ranked(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
-
-
 class _Levels:
-    """What all spectra can say of their levels."""
+    """What all spectra can say of their levels, from their `eigenvalues` and `fractions`."""
 
     @property
-    def ranked(self: _HasLevels) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def ranked(self: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Ranks and eigenvalues, both (levels,), largest eigenvalue first.
 
         The rank of an eigenvalue is the share of dimensions with one at least as large, times the number of levels:
@@ -53,7 +44,7 @@ class _Levels:
         whole_ranks = np.rint(ranks)
         return np.where(np.abs(ranks - whole_ranks) < 1e-9 * ranks, whole_ranks, ranks), values[order]
 
-    def power_law(self: _HasLevels, confidence: float = 0.95) -> PowerFit:
+    def power_law(self: Any, confidence: float = 0.95) -> PowerFit:
         """The longest range of ranks over which the eigenvalues fall as a power law, ω_l ∝ l^-(1+β).
 
         Ranges are judged by the rule of `fit_power`; `fit.beta` is β with its interval, which does not count the
